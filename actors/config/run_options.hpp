@@ -1,0 +1,198 @@
+// Everything a run can be told, each option described once. Plain values; read from YAML by
+// actors/config/reader.hpp and passed by const reference from then on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "envs/spec/options.hpp"
+#include "learners/options.hpp"
+
+namespace troupe::actors {
+
+struct EnvironmentOptions {
+  std::string name;
+  std::int64_t time_limit = 0;  // control steps; 0: the task's own
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, EnvironmentOptions& options) {
+  visitor.field("name", options.name, "Task, as listed by `troupe help environments`.");
+  visitor.field("time_limit", options.time_limit, at_least(0),
+                "Control steps after which an episode is truncated; 0 keeps the task's own limit.");
+}
+
+struct ActorOptions {
+  std::int64_t count = 2;
+  std::int64_t environments = 1;
+  std::int64_t min = 1, max = 64;
+  std::int64_t credit = 2;
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, ActorOptions& options) {
+  visitor.field("count", options.count, between(1, 4096), "Environment actors.");
+  visitor.field("environments", options.environments, between(1, 4096),
+                "Environments stepped by each environment actor.");
+  visitor.field("min", options.min, at_least(1),
+                "Fewest environment actors the run goes on with.");
+  visitor.field("max", options.max, at_least(1), "Most environment actors the run may be scaled to.");
+  visitor.field("credit", options.credit, between(1, 64),
+                "Segments an environment actor may have unacknowledged before it stops stepping.");
+}
+
+struct ReplayOptions {
+  std::int64_t shards = 1;
+  std::string placement = "learner";
+  std::int64_t capacity = 1000000;
+  std::int64_t min_size = 1000;
+  double samples_per_insert = 32;  // 0: no ratio, only min_size
+  std::optional<double> error_buffer;
+  std::string selector = "uniform";
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, ReplayOptions& options) {
+  visitor.field("shards", options.shards, between(1, 256), "Replay shards.");
+  visitor.choice("placement", options.placement, {"learner", "own"},
+                 "Shards in the learner's process, or each in a process of its own.");
+  visitor.field("capacity", options.capacity, between(1, 1e12),
+                "Items kept over all shards; the oldest are removed first.");
+  visitor.field("min_size", options.min_size, at_least(1), "Items inserted before the first sample.");
+  visitor.field("samples_per_insert", options.samples_per_insert, at_least(0),
+                "How often an item is sampled on average; 0 turns the ratio off.");
+  visitor.field("error_buffer", options.error_buffer, above(0),
+                "How far samples may run from samples_per_insert x items, in samples; "
+                "null: 0.1 x min_size x samples_per_insert.");
+  visitor.choice("selector", options.selector, {"uniform"}, "How items are drawn.");
+}
+
+// learners.count, learners.sync, and what the learning library describes itself.
+struct LearnersOptions {
+  std::int64_t count = 1;
+  std::string sync = "all_reduce";
+  learners::LearnerOptions learner;  // .d4pg is filled from the section of that name
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, LearnersOptions& options) {
+  visitor.field("count", options.count, between(1, 1), "Learner processes.");
+  visitor.choice("sync", options.sync, {"all_reduce"}, "How replicas agree on gradients.");
+  describe(visitor, options.learner);
+}
+
+struct EvaluationOptions {
+  std::int64_t every = 10000;
+  std::int64_t episodes = 10;
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, EvaluationOptions& options) {
+  visitor.field("every", options.every, at_least(0),
+                "Actor steps between evaluations; 0 evaluates only at the end.");
+  visitor.field("episodes", options.episodes, between(1, 100000), "Episodes of each evaluation.");
+}
+
+struct CheckpointOptions {
+  Duration every{60000};
+  std::int64_t keep = 3;
+  bool replay = true;
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, CheckpointOptions& options) {
+  visitor.field("every", options.every, at_least(0), "Time between checkpoints; 0s saves only at the end.");
+  visitor.field("keep", options.keep, between(1, 1000), "Complete checkpoints kept.");
+  visitor.field("replay", options.replay, "Save the replay's content too.");
+}
+
+struct TelemetryOptions {
+  std::string endpoint = "tcp://127.0.0.1:*";
+  Duration every{1000};
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, TelemetryOptions& options) {
+  visitor.field("endpoint", options.endpoint,
+                "ZeroMQ address of the metrics; * takes any free port (printed at the start).");
+  visitor.field("every", options.every, between(10, 3600000), "Time between metrics of each actor.");
+}
+
+struct StopOptions {
+  std::int64_t actor_steps = 0;
+  std::int64_t updates = 0;
+  std::optional<double> mean_return;
+  Duration wall_time{0};
+  Duration grace{8000};
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, StopOptions& options) {
+  visitor.field("actor_steps", options.actor_steps, at_least(0), "Stop after so many control steps; 0: never.");
+  visitor.field("updates", options.updates, at_least(0), "Stop after so many updates; 0: never.");
+  visitor.field("return", options.mean_return, anything(),
+                "Stop when an evaluation's mean return reaches this; null: never.");
+  visitor.field("wall_time", options.wall_time, at_least(0),
+                "Stop after this time, earlier sessions of the run included; 0s: never.");
+  visitor.field("grace", options.grace, between(500, 600000),
+                "Time that actors get for their last checkpoint before they are killed.");
+}
+
+struct SupervisionOptions {
+  std::int64_t restarts = 10;
+  Duration window{600000};
+  Duration silent_after{8000};
+  Duration step_timeout{30000};
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, SupervisionOptions& options) {
+  visitor.field("restarts", options.restarts, at_least(0),
+                "Restarts of one node within the window before the run gives up.");
+  visitor.field("window", options.window, at_least(1000), "The window of `restarts`.");
+  visitor.field("silent_after", options.silent_after, between(2000, 3600000),
+                "A node that answers no ping for this long is killed and replaced.");
+  visitor.field("step_timeout", options.step_timeout, between(1000, 3600000),
+                "An environment step that lasts longer counts as hung.");
+}
+
+struct RunOptions {
+  std::string job = "d4pg";
+  std::int64_t seed = 1;
+  std::string processes = "auto";  // "auto" or "0"
+  bool deterministic = false;
+  EnvironmentOptions environment;
+  ActorOptions actors;
+  ReplayOptions replay;
+  LearnersOptions learners;
+  EvaluationOptions evaluation;
+  CheckpointOptions checkpoint;
+  TelemetryOptions telemetry;
+  StopOptions stop;
+  SupervisionOptions supervision;
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, RunOptions& options) {
+  visitor.choice("job", options.job, {"d4pg", "null"},
+                 "What is trained; `null` samples and counts but learns nothing.");
+  visitor.field("seed", options.seed, between(0, 9007199254740992.0),
+                "Every random stream of the run follows from it; 0 is a seed like any.");
+  visitor.choice("processes", options.processes, {"auto", "0"},
+                 "`auto`: one process per actor; 0: everything in one process.");
+  visitor.field("deterministic", options.deterministic,
+                "One fixed schedule in one process: the same seed gives the same bits.");
+  visitor.group("environment", options.environment, "What the world is.");
+  visitor.group("actors", options.actors, "The environment actors.");
+  visitor.group("replay", options.replay, "What is remembered.");
+  visitor.group("learners", options.learners, "How learning is spread out.");
+  visitor.group("d4pg", options.learners.learner.d4pg, "Hyper-parameters of D4PG.");
+  visitor.group("evaluation", options.evaluation, "How progress is measured.");
+  visitor.group("checkpoint", options.checkpoint, "What is saved, and when.");
+  visitor.group("telemetry", options.telemetry, "How the run can be watched.");
+  visitor.group("stop", options.stop, "When the run is finished; the first condition met counts.");
+  visitor.group("supervision", options.supervision, "What happens when parts die or freeze.");
+}
+
+}  // namespace troupe::actors

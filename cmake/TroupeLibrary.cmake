@@ -1,0 +1,47 @@
+# troupe_library(NAME [SHARED] SOURCES ... LINKS ... [PRECOMPILE header]) and troupe_test(NAME SOURCES ... LINKS ...):
+# the house's compile options, once.
+
+add_library(troupe_options INTERFACE)
+target_include_directories(troupe_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(troupe_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror
+                       -fno-math-errno -ffp-contract=off)
+if(TROUPE_ARCH)
+  target_compile_options(troupe_options INTERFACE -march=${TROUPE_ARCH})
+endif()
+if(TROUPE_SANITIZE STREQUAL "address")
+  # CAF's headers bind null references, so the null check stays off.
+  set(TROUPE_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize=null,vptr
+      -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
+elseif(TROUPE_SANITIZE STREQUAL "thread")
+  set(TROUPE_SANITIZE_FLAGS -fsanitize=thread -fno-omit-frame-pointer -g)
+elseif(TROUPE_SANITIZE)
+  message(FATAL_ERROR "TROUPE_SANITIZE is '${TROUPE_SANITIZE}'; it may be address, thread or empty")
+endif()
+if(TROUPE_SANITIZE_FLAGS)
+  target_compile_options(troupe_options INTERFACE ${TROUPE_SANITIZE_FLAGS})
+  target_link_options(troupe_options INTERFACE ${TROUPE_SANITIZE_FLAGS})
+endif()
+
+function(troupe_library name)
+  cmake_parse_arguments(ARG "SHARED" "PRECOMPILE" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  if(ARG_SHARED)
+    add_library(${name} SHARED ${ARG_SOURCES})
+  else()
+    add_library(${name} STATIC ${ARG_SOURCES})
+  endif()
+  target_link_libraries(${name} PUBLIC troupe_options ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+  if(ARG_PRECOMPILE)
+    target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
+  endif()
+endfunction()
+
+# One test program per tests/ folder keeps link time down; ctest sees each TEST by its own name.
+function(troupe_test name)
+  cmake_parse_arguments(ARG "" "PRECOMPILE" "SOURCES;LINKS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest GTest::gtest_main)
+  if(ARG_PRECOMPILE)
+    target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS "${ARG_LABELS}")
+endfunction()

@@ -1,0 +1,75 @@
+// The torch-free door to the learning library. A node that learns loads libtroupe_learners.so with
+// load_learning_library() (learners/loader.hpp) and drives a Learner: batches in, reports and parameter sets
+// out. One Learner belongs to one thread; it owns the threads of its replicas.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "envs/spec/result.hpp"
+#include "envs/spec/spec.hpp"
+#include "learners/options.hpp"
+#include "models/inference/parameter_set.hpp"
+#include "replay/batch.hpp"
+
+namespace troupe::learners {
+
+// What one update did. `metrics` holds finite-or-not numbers as they are (losses, gradient norms, mean Q,
+// clipped shares): names are stable, documented at the algorithm.
+struct UpdateReport {
+  std::uint64_t version = 0;  // updates applied so far, this one included
+  std::map<std::string, double> metrics;  // filled every options.metrics_every updates, else empty
+  // New priorities, one per item, for prioritised tables; empty otherwise.
+  std::vector<float> priorities;
+};
+
+struct LearnerContext {
+  EnvSpec spec;
+  std::uint64_t seed = 0;       // the learner's stream, from stream_seed(run seed, "learner")
+  std::uint32_t epoch = 0;      // given by the coordinator, grows with every restart
+  bool deterministic = false;   // fixed thread counts and code paths
+};
+
+class Learner {
+ public:
+  virtual ~Learner() = default;
+
+  // Columns the learner wants in its batches, without the item axis, and items per batch.
+  virtual std::vector<Column> batch_columns() const = 0;
+  virtual std::int64_t batch_size() const = 0;
+
+  // One synchronous update over the global batch, split evenly over the replicas. kNotFinite: the loss or
+  // a gradient is not finite; parameters are as they were before the call.
+  virtual Result<UpdateReport> update(const replay::Batch& batch) = 0;
+
+  // The policy (and normaliser) as of now. Cheap enough to call every few hundred updates: one copy.
+  virtual models::ParameterSetPtr parameters() const = 0;
+
+  // Observation statistics gathered by environment actors since their last message; ignored when the
+  // normaliser is off.
+  virtual Result<void> merge_observations(std::span<const std::uint8_t> normaliser_delta) = 0;
+
+  virtual std::uint64_t version() const = 0;
+  // 64-bit hash of every parameter and optimizer bit of replica `index`: equal on all replicas.
+  virtual std::uint64_t state_hash(int replica) const = 0;
+  virtual int replicas() const = 0;
+
+  // Writes parameters.safetensors, optimizer.safetensors and learner.json into an existing directory, each
+  // through a temporary name and fsync; load restores counters, schedules and RNG too, bit for bit.
+  virtual Result<void> save(const std::filesystem::path& directory) const = 0;
+  virtual Result<void> load(const std::filesystem::path& directory) = 0;
+};
+
+// "d4pg" | "null" (a learner that only counts; for throughput measurements of the other roles).
+Result<std::unique_ptr<Learner>> make_learner(const std::string& algorithm,
+                                              const LearnerOptions& options,
+                                              const LearnerContext& context);
+
+// Signature of the C symbol "troupe_make_learner" exported by libtroupe_learners.so.
+using MakeLearner = Result<std::unique_ptr<Learner>>(const std::string&, const LearnerOptions&,
+                                                     const LearnerContext&);
+
+}  // namespace troupe::learners
