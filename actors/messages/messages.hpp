@@ -1,0 +1,225 @@
+// Every struct that crosses the control plane between nodes, grouped by who talks to whom, and the one
+// type-id block that registers them. Integers, strings and bytes only: CAF 0.17 corrupts floats on the
+// wire, so numbers that may be fractional travel inside JSON text. Plain values.
+#pragma once
+
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/meta/type_name.hpp>
+#include <caf/type_id.hpp>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace troupe::actors {
+
+// Bumped whenever a message changes; nodes of different protocols refuse each other by name.
+constexpr std::uint32_t kProtocolVersion = 1;
+
+// Refuses at compile time what CAF 0.17 cannot carry safely.
+template <class... Ts>
+constexpr bool kWireSafe = ((!std::is_floating_point_v<Ts> &&
+                             !std::is_same_v<Ts, std::vector<float>> &&
+                             !std::is_same_v<Ts, std::vector<double>>)&&...);
+
+template <class Inspector, class... Ts>
+typename Inspector::result_type inspect_fields(Inspector& inspector, const char* name, Ts&... fields) {
+  static_assert(kWireSafe<std::remove_const_t<Ts>...>, "floats do not survive CAF 0.17's wire format");
+  return inspector(caf::meta::type_name(name), fields...);
+}
+
+// ---- node -> coordinator ---------------------------------------------------------------------------
+
+// First message of a node: who it is and which build it runs.
+struct Hello {
+  std::string node;               // name the coordinator gave it, e.g. "actor-0"
+  std::uint32_t incarnation = 0;  // of that name
+  std::uint32_t protocol = kProtocolVersion;
+  std::uint64_t run_id = 0;
+  std::int64_t pid = 0;
+};
+
+// A role serves: where its data channels listen, and from which state it starts.
+struct RoleReady {
+  std::string node;
+  std::uint32_t incarnation = 0;
+  std::string data_endpoint;        // replay shard: segments come here; else empty
+  std::string sample_endpoint;      // replay shard of its own process: batches leave here; else empty
+  std::string parameter_endpoint;   // learner: parameter sets leave here; else empty
+  std::string state_json;           // restored counters, e.g. {"inserted_steps":1200}
+};
+
+// Counters, gauges and what the role waits for, as a JSON object (telemetry::NodeReport).
+struct Report {
+  std::string node;
+  std::uint32_t incarnation = 0;
+  std::string json;
+};
+
+// Answer to Ping. `busy_ms`: how long the role has been inside one call (a step, an update).
+struct Pong {
+  std::string node;
+  std::uint32_t incarnation = 0;
+  std::uint64_t number = 0;
+  std::uint64_t busy_ms = 0;
+  std::string busy_with;
+};
+
+// One file of a checkpoint stands complete under its final name. `error` is empty on success.
+struct PartWritten {
+  std::string node;
+  std::uint32_t incarnation = 0;
+  std::uint64_t checkpoint = 0;
+  std::vector<std::string> files;  // relative to the checkpoint's directory
+  std::string state_json;          // counters at the cut
+  std::string error;
+};
+
+// Returns of one evaluation, JSON: {"returns":[...],"lengths":[...]}.
+struct EvaluationDone {
+  std::string node;
+  std::uint64_t evaluation = 0;
+  std::uint64_t actor_steps = 0;
+  std::uint64_t version = 0;
+  std::string json;
+  std::string error;
+};
+
+// Something worth telling a person, counted by kind.
+struct Event {
+  std::string node;
+  std::string level;  // "info" | "warning" | "error"
+  std::string kind;   // e.g. "invalid_episode"
+  std::string text;
+};
+
+// The role ended: orderly (empty error) or not.
+struct RoleEnded {
+  std::string node;
+  std::uint32_t incarnation = 0;
+  std::string error;
+};
+
+// ---- coordinator -> node ---------------------------------------------------------------------------
+
+// What a node is to do. `config` is the whole resolved configuration as YAML.
+struct Assignment {
+  std::string role;  // "environment" | "learner" | "shard" | "evaluator"
+  std::uint32_t index = 0;
+  std::uint32_t incarnation = 0;
+  std::uint32_t epoch = 0;  // of the learner or shard
+  std::string config;
+  std::string run_directory;
+  std::string socket_directory;    // for ipc endpoints
+  std::string restore_directory;   // complete checkpoint to start from; empty: from nothing
+};
+
+// Where the data channels are now; sent again whenever one moves.
+struct Peers {
+  std::vector<std::string> shard_endpoints;   // empty string: not there now
+  std::vector<std::string> sample_endpoints;  // likewise; empty strings when shards live with the learner
+  std::string parameter_endpoint;
+};
+
+struct Ping {
+  std::uint64_t number = 0;
+};
+
+// Write your parts into `directory` and report each with PartWritten.
+struct CheckpointRequest {
+  std::uint64_t checkpoint = 0;
+  std::string directory;
+};
+
+// Run the evaluation's episodes with the newest parameters, at least `version`.
+struct EvaluateRequest {
+  std::uint64_t evaluation = 0;
+  std::uint64_t actor_steps = 0;
+  std::uint64_t version = 0;
+};
+
+// Stop stepping and flush (true), or go on.
+struct Pause {
+  bool paused = false;
+};
+
+// End in order; the process exits afterwards.
+struct Shutdown {
+  std::string reason;
+};
+
+// ---- environment actor -> learner, by way of the coordinator -----------------------------------------
+
+struct NormaliserDelta {
+  std::vector<std::uint8_t> bytes;
+};
+
+// ---- inside one process ------------------------------------------------------------------------------
+
+// A signal or a stop condition asks the run to end.
+struct StopRequest {
+  std::string reason;
+  bool interrupted = false;  // by a signal: exit code 130
+  bool hurry = false;        // second signal: no checkpoint
+};
+
+// clang-format off
+template <class I> typename I::result_type inspect(I& f, Hello& x) {
+  return inspect_fields(f, "Hello", x.node, x.incarnation, x.protocol, x.run_id, x.pid); }
+template <class I> typename I::result_type inspect(I& f, RoleReady& x) {
+  return inspect_fields(f, "RoleReady", x.node, x.incarnation, x.data_endpoint, x.sample_endpoint, x.parameter_endpoint, x.state_json); }
+template <class I> typename I::result_type inspect(I& f, Report& x) {
+  return inspect_fields(f, "Report", x.node, x.incarnation, x.json); }
+template <class I> typename I::result_type inspect(I& f, Pong& x) {
+  return inspect_fields(f, "Pong", x.node, x.incarnation, x.number, x.busy_ms, x.busy_with); }
+template <class I> typename I::result_type inspect(I& f, PartWritten& x) {
+  return inspect_fields(f, "PartWritten", x.node, x.incarnation, x.checkpoint, x.files, x.state_json, x.error); }
+template <class I> typename I::result_type inspect(I& f, EvaluationDone& x) {
+  return inspect_fields(f, "EvaluationDone", x.node, x.evaluation, x.actor_steps, x.version, x.json, x.error); }
+template <class I> typename I::result_type inspect(I& f, Event& x) {
+  return inspect_fields(f, "Event", x.node, x.level, x.kind, x.text); }
+template <class I> typename I::result_type inspect(I& f, RoleEnded& x) {
+  return inspect_fields(f, "RoleEnded", x.node, x.incarnation, x.error); }
+template <class I> typename I::result_type inspect(I& f, Assignment& x) {
+  return inspect_fields(f, "Assignment", x.role, x.index, x.incarnation, x.epoch, x.config, x.run_directory, x.socket_directory, x.restore_directory); }
+template <class I> typename I::result_type inspect(I& f, Peers& x) {
+  return inspect_fields(f, "Peers", x.shard_endpoints, x.sample_endpoints, x.parameter_endpoint); }
+template <class I> typename I::result_type inspect(I& f, Ping& x) { return inspect_fields(f, "Ping", x.number); }
+template <class I> typename I::result_type inspect(I& f, CheckpointRequest& x) {
+  return inspect_fields(f, "CheckpointRequest", x.checkpoint, x.directory); }
+template <class I> typename I::result_type inspect(I& f, EvaluateRequest& x) {
+  return inspect_fields(f, "EvaluateRequest", x.evaluation, x.actor_steps, x.version); }
+template <class I> typename I::result_type inspect(I& f, Pause& x) { return inspect_fields(f, "Pause", x.paused); }
+template <class I> typename I::result_type inspect(I& f, Shutdown& x) { return inspect_fields(f, "Shutdown", x.reason); }
+template <class I> typename I::result_type inspect(I& f, NormaliserDelta& x) {
+  return inspect_fields(f, "NormaliserDelta", x.bytes); }
+template <class I> typename I::result_type inspect(I& f, StopRequest& x) {
+  return inspect_fields(f, "StopRequest", x.reason, x.interrupted, x.hurry); }
+// clang-format on
+
+}  // namespace troupe::actors
+
+CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id)
+
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Hello))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RoleReady))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Report))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Pong))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::PartWritten))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationDone))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Event))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RoleEnded))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Assignment))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Peers))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Ping))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluateRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Pause))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Shutdown))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::NormaliserDelta))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::StopRequest))
+
+CAF_ADD_ATOM(troupe, troupe::actors, work_atom, "work")
+CAF_ADD_ATOM(troupe, troupe::actors, beat_atom, "beat")
+
+CAF_END_TYPE_ID_BLOCK(troupe)
