@@ -35,9 +35,9 @@ void describe(Visitor& visitor, ActorOptions& options) {
   visitor.field("count", options.count, between(1, 4096), "Environment actors.");
   visitor.field("environments", options.environments, between(1, 4096),
                 "Environments stepped by each environment actor.");
-  visitor.field("min", options.min, at_least(1),
-                "Fewest environment actors the run goes on with.");
-  visitor.field("max", options.max, at_least(1), "Most environment actors the run may be scaled to.");
+  visitor.field("min", options.min, at_least(1), "Fewest environment actors the run goes on with.");
+  visitor.field("max", options.max, at_least(1),
+                "Most environment actors the run may be scaled to.");
   visitor.field("credit", options.credit, between(1, 64),
                 "Segments an environment actor may have unacknowledged before it stops stepping.");
 }
@@ -59,7 +59,8 @@ void describe(Visitor& visitor, ReplayOptions& options) {
                  "Shards in the learner's process, or each in a process of its own.");
   visitor.field("capacity", options.capacity, between(1, 1e12),
                 "Items kept over all shards; the oldest are removed first.");
-  visitor.field("min_size", options.min_size, at_least(1), "Items inserted before the first sample.");
+  visitor.field("min_size", options.min_size, at_least(1),
+                "Items inserted before the first sample.");
   visitor.field("samples_per_insert", options.samples_per_insert, at_least(0),
                 "How often an item is sampled on average; 0 turns the ratio off.");
   visitor.field("error_buffer", options.error_buffer, above(0),
@@ -102,7 +103,8 @@ struct CheckpointOptions {
 
 template <class Visitor>
 void describe(Visitor& visitor, CheckpointOptions& options) {
-  visitor.field("every", options.every, at_least(0), "Time between checkpoints; 0s saves only at the end.");
+  visitor.field("every", options.every, at_least(0),
+                "Time between checkpoints; 0s saves only at the end.");
   visitor.field("keep", options.keep, between(1, 1000), "Complete checkpoints kept.");
   visitor.field("replay", options.replay, "Save the replay's content too.");
 }
@@ -116,7 +118,8 @@ template <class Visitor>
 void describe(Visitor& visitor, TelemetryOptions& options) {
   visitor.field("endpoint", options.endpoint,
                 "ZeroMQ address of the metrics; * takes any free port (printed at the start).");
-  visitor.field("every", options.every, between(10, 3600000), "Time between metrics of each actor.");
+  visitor.field("every", options.every, between(10, 3600000),
+                "Time between metrics of each actor.");
 }
 
 struct StopOptions {
@@ -129,7 +132,8 @@ struct StopOptions {
 
 template <class Visitor>
 void describe(Visitor& visitor, StopOptions& options) {
-  visitor.field("actor_steps", options.actor_steps, at_least(0), "Stop after so many control steps; 0: never.");
+  visitor.field("actor_steps", options.actor_steps, at_least(0),
+                "Stop after so many control steps; 0: never.");
   visitor.field("updates", options.updates, at_least(0), "Stop after so many updates; 0: never.");
   visitor.field("return", options.mean_return, anything(),
                 "Stop when an evaluation's mean return reaches this; null: never.");

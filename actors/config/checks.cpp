@@ -1,0 +1,156 @@
+// Each check is one function that appends a line; check_options is their list.
+#include "actors/config/checks.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/config/scalars.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+// Four digits are enough to see why a sum does not come out.
+std::string rounded(double value) {
+  const double scale = std::abs(value) < 100 ? 100 : 1;
+  return text_of(std::round(value * scale) / scale);
+}
+
+void check_environment(const RunOptions& options, Lines& lines) {
+  if (options.environment.name.empty()) {
+    lines.push_back(
+        "environment.name is not set; write environment: {name: TASK} with a task of "
+        "`troupe help environments`");
+  }
+}
+
+void check_actors(const ActorOptions& actors, Lines& lines) {
+  if (actors.min > actors.count) {
+    lines.push_back("actors.min " + text(actors.min) + " is more than actors.count " +
+                    text(actors.count) + "; lower actors.min or raise actors.count");
+  }
+  if (actors.count > actors.max) {
+    lines.push_back("actors.count " + text(actors.count) + " is more than actors.max " +
+                    text(actors.max) + "; raise actors.max");
+  }
+}
+
+void check_sizes(const ReplayOptions& replay, Lines& lines) {
+  if (replay.min_size > replay.capacity) {
+    lines.push_back("replay.min_size " + text(replay.min_size) + " is more than replay.capacity " +
+                    text(replay.capacity) + ", so that the first sample would never come");
+  }
+  if (replay.min_size < replay.shards) {
+    lines.push_back("replay.min_size " + text(replay.min_size) + " over replay.shards " +
+                    text(replay.shards) + " leaves less than one item for each shard");
+  }
+}
+
+void check_limiter(const RunOptions& options, Lines& lines) {
+  const double spi = options.replay.samples_per_insert;
+  if (spi == 0) return;
+  const LimiterFigures figures = limiter_figures(options);
+  if (figures.band >= figures.needed) return;
+  const std::int64_t prefetch = options.learners.learner.prefetch;
+  const std::int64_t batch = options.learners.learner.d4pg.batch;
+  lines.push_back(
+      "the limiter's band of 2 x error_buffer / samples_per_insert = 2 x " +
+      rounded(figures.error_buffer) + " / " + rounded(spi) + " = " + rounded(figures.band) +
+      " items is less than actors.count + learners.prefetch x d4pg.batch / samples_per_insert = " +
+      text(options.actors.count) + " + " + text(prefetch) + " x " + text(batch) + " / " +
+      rounded(spi) + " = " + rounded(figures.needed) +
+      " items, so that inserting and sampling would wait for each other; set "
+      "replay.error_buffer to at least " +
+      rounded(std::ceil(figures.needed * spi / 2)) +
+      (options.replay.error_buffer ? "" : " or raise replay.min_size"));
+}
+
+void check_learners(const LearnersOptions& learners, Lines& lines) {
+  const auto& d4pg = learners.learner.d4pg;
+  const std::int64_t replicas = learners.count * learners.learner.replicas;
+  if (d4pg.batch % replicas != 0) {
+    lines.push_back("d4pg.batch " + text(d4pg.batch) + " does not divide by learners.count x " +
+                    "learners.replicas = " + text(replicas) + "; the remainder is " +
+                    text(d4pg.batch % replicas));
+  }
+  if (learners.learner.devices.empty()) {
+    lines.push_back("learners.devices is empty; write [cpu]");
+  }
+  for (const std::string& device : learners.learner.devices) {
+    if (device != "cpu") {
+      lines.push_back("learners.devices names \"" + device + "\"; this build knows cpu");
+    }
+  }
+}
+
+void check_d4pg(const learners::D4pgOptions& d4pg, Lines& lines) {
+  if (d4pg.v_min >= d4pg.v_max) {
+    lines.push_back("d4pg.v_min " + text_of(d4pg.v_min) + " must be less than d4pg.v_max " +
+                    text_of(d4pg.v_max) + "; the critic's support would be empty");
+  }
+  if (d4pg.policy.empty()) lines.push_back("d4pg.policy is empty; give at least one width");
+  if (d4pg.critic.empty()) lines.push_back("d4pg.critic is empty; give at least one width");
+}
+
+bool is_port(std::string_view port) {
+  if (port == "*") return true;
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), value);
+  return error == std::errc() && end == port.data() + port.size() && value <= 65535 && value > 0;
+}
+
+void check_telemetry(const TelemetryOptions& telemetry, Lines& lines) {
+  const std::string_view endpoint = telemetry.endpoint;
+  if (endpoint.starts_with("ipc://") && endpoint.size() > 6) return;
+  const std::size_t colon = endpoint.rfind(':');
+  const bool tcp = endpoint.starts_with("tcp://") && colon > 6 && colon != std::string_view::npos &&
+                   is_port(endpoint.substr(colon + 1));
+  if (!tcp) {
+    lines.push_back(
+        "telemetry.endpoint is \"" + telemetry.endpoint +
+        "\"; write tcp://ADDRESS:PORT with a port of 1 to 65535 or * for any free one, or "
+        "ipc://PATH");
+  }
+}
+
+}  // namespace
+
+LimiterFigures limiter_figures(const RunOptions& options) {
+  const ReplayOptions& replay = options.replay;
+  const learners::LearnerOptions& learner = options.learners.learner;
+  const double spi = replay.samples_per_insert;
+  LimiterFigures figures;
+  if (spi == 0) return figures;
+  figures.error_buffer =
+      replay.error_buffer.value_or(0.1 * static_cast<double>(replay.min_size) * spi);
+  figures.band = 2 * figures.error_buffer / spi;
+  figures.needed = static_cast<double>(options.actors.count) +
+                   static_cast<double>(learner.prefetch * learner.d4pg.batch) / spi;
+  const double share =
+      figures.band / static_cast<double>(4 * options.actors.count * options.actors.credit);
+  figures.flush_steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(share));
+  return figures;
+}
+
+Result<void> check_options(const RunOptions& options) {
+  Lines lines;
+  check_environment(options, lines);
+  check_actors(options.actors, lines);
+  check_sizes(options.replay, lines);
+  check_limiter(options, lines);
+  check_learners(options.learners, lines);
+  check_d4pg(options.learners.learner.d4pg, lines);
+  check_telemetry(options.telemetry, lines);
+  if (lines.empty()) return {};
+  std::string message;
+  for (const std::string& line : lines) message += (message.empty() ? "" : "\n") + line;
+  return fail(ErrorCode::kInvalidArgument, message);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,25 @@
+// What no single option can check about itself: combinations that cannot run are refused before
+// anything starts, with the arithmetic. Pure functions, any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "actors/config/run_options.hpp"
+#include "envs/spec/result.hpp"
+
+namespace troupe::actors {
+
+// The rate limiter's arithmetic, in items over all shards. SPI is replay.samples_per_insert.
+struct LimiterFigures {
+  double error_buffer = 0;       // samples; the default is 0.1 x min_size x SPI
+  double band = 0;               // items: 2 x error_buffer / SPI; 0 without a ratio
+  double needed = 0;             // items: environment actors + prefetch x batch / SPI
+  std::int64_t flush_steps = 1;  // steps of one segment: max(1, band / (4 x actors x credit))
+};
+LimiterFigures limiter_figures(const RunOptions& options);
+
+// kInvalidArgument with one line per contradiction. Options out of their described ranges are the
+// reader's business and not looked at again.
+Result<void> check_options(const RunOptions& options);
+
+}  // namespace troupe::actors

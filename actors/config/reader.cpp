@@ -1,0 +1,338 @@
+// A walk over the YAML tree beside the description. Depth is bounded by the description's, so
+// aliases that contain themselves do no harm.
+#include "actors/config/reader.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "actors/config/checks.hpp"
+#include "actors/config/nearest.hpp"
+#include "actors/config/printer.hpp"
+#include "actors/config/values.hpp"
+
+namespace troupe::actors {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
+
+// One text being read, and how its lines are named in messages.
+struct Source {
+  std::string name;  // "configs/a.yaml" or "--set a.b=c"
+  std::string text;
+  bool command_line = false;
+
+  std::string place(int line) const {
+    return command_line ? name : name + ":" + std::to_string(line + 1);
+  }
+  Origin origin(int line) const {
+    if (command_line) return {Origin::Kind::kCommandLine, "", 0};
+    return {Origin::Kind::kFile, name, line + 1};
+  }
+};
+
+std::string joined(std::string_view prefix, std::string_view name) {
+  return std::string(prefix) + (prefix.empty() ? "" : ".") + std::string(name);
+}
+
+std::string last_part(std::string_view key) {
+  return std::string(key.substr(key.rfind('.') + 1));  // npos + 1 is 0
+}
+
+class Reader {
+ public:
+  Reader(const Description& description, std::span<const RenamedKey> renamed)
+      : description_(description), renamed_(renamed) {}
+
+  void read_file(const fs::path& path, std::vector<fs::path> chain, const std::string& extended_by);
+  void read_override(const std::string& text);
+  Reading take() { return std::move(reading_); }
+
+ private:
+  void complain(const Source& source, int line, const std::string& text) {
+    reading_.mistakes.push_back(source.place(line) + ": " + text);
+  }
+  std::optional<std::string> file_text(const fs::path& path, const std::string& extended_by);
+  std::optional<YAML::Node> parse(const Source& source);
+  void read_extends(const Source& source, const YAML::Node& root, const fs::path& path,
+                    const std::vector<fs::path>& chain);
+  void read_mapping(const Source& source, const YAML::Node& node, const std::string& prefix);
+  void read_entry(const Source& source, const std::string& key, const YAML::Node& value, int line);
+  bool read_renamed(const Source& source, const std::string& key, const YAML::Node& value,
+                    int line);
+  void store(const Source& source, const Field& field, const YAML::Node& value, int line);
+  void refuse_unknown(const Source& source, const std::string& key, int line);
+
+  const Description& description_;
+  std::span<const RenamedKey> renamed_;
+  Reading reading_;
+};
+
+std::optional<std::string> Reader::file_text(const fs::path& path, const std::string& extended_by) {
+  const std::string named = path.string() + (extended_by.empty() ? "" : " (" + extended_by + ")");
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    if (extended_by.empty()) reading_.missing = true;
+    reading_.mistakes.push_back(named + ": no such file");
+    return std::nullopt;
+  }
+  if (fs::is_directory(path, error)) {
+    reading_.mistakes.push_back(named + ": is a directory, not a YAML file");
+    return std::nullopt;
+  }
+  std::ifstream stream(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (!stream.is_open() || stream.bad()) {
+    reading_.mistakes.push_back(named + ": cannot be read; check its permissions");
+    return std::nullopt;
+  }
+  if (text.size() > kMaxFileBytes) {
+    reading_.mistakes.push_back(named + ": has " + std::to_string(text.size()) +
+                                " bytes; a configuration has at most " +
+                                std::to_string(kMaxFileBytes));
+    return std::nullopt;
+  }
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  return text;
+}
+
+std::optional<YAML::Node> Reader::parse(const Source& source) {
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(source.text);
+    if (documents.size() > 1) {
+      complain(source, documents[1].Mark().line, "starts a second document; one file is one");
+      return std::nullopt;
+    }
+    return documents.empty() ? YAML::Node() : documents[0];
+  } catch (const YAML::Exception& exception) {
+    complain(source, exception.mark.line, "is not valid YAML: " + exception.msg);
+    return std::nullopt;
+  }
+}
+
+void Reader::read_file(const fs::path& path, std::vector<fs::path> chain,
+                       const std::string& extended_by) {
+  std::error_code error;
+  const fs::path identity = fs::weakly_canonical(path, error);
+  if (std::find(chain.begin(), chain.end(), identity) != chain.end()) {
+    std::string circle;
+    for (const fs::path& link : chain) circle += link.filename().string() + " -> ";
+    reading_.mistakes.push_back(extended_by + ": extends goes in a circle: " + circle +
+                                identity.filename().string());
+    return;
+  }
+  chain.push_back(identity);
+  auto text = file_text(path, extended_by);
+  if (!text) return;
+  const Source source{path.string(), std::move(*text), false};
+  const auto root = parse(source);
+  if (!root || root->IsNull()) return;
+  if (!root->IsMap()) {
+    complain(source, root->Mark().line, "expects `key: value` lines, found " + found_value(*root));
+    return;
+  }
+  read_extends(source, *root, path, chain);
+  read_mapping(source, *root, "");
+}
+
+void Reader::read_extends(const Source& source, const YAML::Node& root, const fs::path& path,
+                          const std::vector<fs::path>& chain) {
+  for (const auto& entry : root) {
+    if (!entry.first.IsScalar() || entry.first.Scalar() != "extends") continue;
+    const int line = entry.first.Mark().line;
+    if (!entry.second.IsScalar() || entry.second.Scalar().empty()) {
+      complain(source, line,
+               "extends expects the name of one file, found " + found_value(entry.second));
+      continue;
+    }
+    read_file((path.parent_path() / entry.second.Scalar()).lexically_normal(), chain,
+              "extended by " + source.place(line));
+  }
+}
+
+void Reader::read_mapping(const Source& source, const YAML::Node& node, const std::string& prefix) {
+  std::map<std::string, int> seen;
+  for (const auto& entry : node) {
+    const int line = entry.first.Mark().line;
+    if (!entry.first.IsScalar()) {
+      complain(source, line, "a key must be a name, found " + found_value(entry.first));
+      continue;
+    }
+    const std::string& name = entry.first.Scalar();
+    const std::string key = joined(prefix, name);
+    const auto [first, is_new] = seen.emplace(name, line);
+    if (!is_new) {
+      complain(source, line,
+               key + " is given twice; the first is in line " + std::to_string(first->second + 1));
+      continue;
+    }
+    if (prefix.empty() && name == "extends" && !source.command_line) continue;
+    if (name.find('.') != std::string::npos) {
+      const std::string section = joined(prefix, name.substr(0, name.find('.')));
+      complain(source, line,
+               "unknown key " + name + "; write nested keys as `" + section + ": {" +
+                   name.substr(name.find('.') + 1) + ": ...}`");
+      continue;
+    }
+    read_entry(source, key, entry.second, line);
+  }
+}
+
+void Reader::read_entry(const Source& source, const std::string& key, const YAML::Node& value,
+                        int line) {
+  if (const Field* field = description_.find_field(key)) {
+    store(source, *field, value, line);
+  } else if (description_.find_group(key)) {
+    if (value.IsMap()) {
+      read_mapping(source, value, key);
+    } else if (!value.IsNull()) {  // an empty section changes nothing
+      complain(source, line,
+               key + " is a section and expects keys of its own, found " + found_value(value));
+    }
+  } else if (!read_renamed(source, key, value, line)) {
+    refuse_unknown(source, key, line);
+  }
+}
+
+void Reader::store(const Source& source, const Field& field, const YAML::Node& value, int line) {
+  const auto complaints = assign(field, value, line, source.text);
+  for (const Complaint& complaint : complaints) {
+    complain(source, complaint.line, field.key + " " + complaint.text);
+  }
+  if (complaints.empty()) reading_.origins[field.key] = source.origin(line);
+}
+
+bool Reader::read_renamed(const Source& source, const std::string& key, const YAML::Node& value,
+                          int line) {
+  const auto renamed = std::find_if(renamed_.begin(), renamed_.end(),
+                                    [&](const RenamedKey& entry) { return entry.key == key; });
+  if (renamed == renamed_.end()) return false;
+  const std::string present(renamed->present);
+  const std::string reason =
+      renamed->reason.empty() ? "" : " (" + std::string(renamed->reason) + ")";
+  const Field* field = description_.find_field(present);
+  if (!renamed->honoured || !field) {
+    complain(source, line,
+             "unknown key " + key +
+                 (present.empty() ? "; it has no successor" : "; use " + present) + reason);
+    return true;
+  }
+  const auto origin = reading_.origins.find(present);
+  if (origin != reading_.origins.end() && origin->second.kind == source.origin(line).kind &&
+      origin->second.file == source.origin(line).file) {
+    complain(source, line,
+             key + " is the former name of " + present + ", which is given too; keep " + present);
+    return true;
+  }
+  store(source, *field, value, line);
+  reading_.notes.push_back(source.place(line) + ": " + key + " is now called " + present + reason +
+                           "; its value is used");
+  return true;
+}
+
+void Reader::refuse_unknown(const Source& source, const std::string& key, int line) {
+  const std::size_t dot = key.rfind('.');
+  const std::string prefix = dot == std::string::npos ? "" : key.substr(0, dot + 1);
+  std::vector<std::string> siblings, elsewhere;
+  const auto sort_in = [&](const std::string& candidate) {
+    const bool sibling =
+        candidate.starts_with(prefix) && candidate.find('.', prefix.size()) == std::string::npos;
+    (sibling ? siblings : elsewhere).push_back(candidate);
+  };
+  for (const Group& group : description_.groups) sort_in(group.key);
+  for (const Field& field : description_.fields) sort_in(field.key);
+
+  std::string nearest = nearest_name(key.substr(prefix.size()), [&] {
+    std::vector<std::string> names;
+    for (const std::string& sibling : siblings) names.push_back(sibling.substr(prefix.size()));
+    return names;
+  }());
+  if (!nearest.empty()) nearest = prefix + nearest;
+  // The right name in the wrong section.
+  for (const std::string& candidate : elsewhere) {
+    if (nearest.empty() && last_part(candidate) == last_part(key)) nearest = candidate;
+  }
+  complain(source, line,
+           "unknown key " + key +
+               (nearest.empty() ? "; `troupe help config` lists all keys"
+                                : "; did you mean " + nearest + "?"));
+}
+
+void Reader::read_override(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  std::string key = text.substr(0, equals);
+  while (!key.empty() && key.back() == ' ') key.pop_back();
+  const Source source{"--set " + text, equals == std::string::npos ? "" : text.substr(equals + 1),
+                      true};
+  if (equals == std::string::npos || key.empty()) {
+    complain(source, 0, "expects key=value, for example --set stop.actor_steps=1e5");
+    return;
+  }
+  if (key == "extends") {
+    complain(source, 0, "extends belongs into a file");
+    return;
+  }
+  const auto value = parse(source);
+  if (!value) return;
+  // A path through a key that is not there is reported as far as it is wrong.
+  read_entry(source, key, *value, 0);
+}
+
+}  // namespace
+
+std::string Origin::text() const {
+  switch (kind) {
+    case Kind::kFile:
+      return file + ":" + std::to_string(line);
+    case Kind::kCommandLine:
+      return "command line";
+    case Kind::kDefault:
+      break;
+  }
+  return "default";
+}
+
+const Origin& LoadedConfig::origin(const std::string& key) const {
+  static const Origin kDefaultOrigin;
+  const auto found = origins.find(key);
+  return found == origins.end() ? kDefaultOrigin : found->second;
+}
+
+Reading read_config(const Description& description, const fs::path& path,
+                    const std::vector<std::string>& overrides,
+                    std::span<const RenamedKey> renamed) {
+  Reader reader(description, renamed);
+  reader.read_file(path, {}, "");
+  for (const std::string& text : overrides) reader.read_override(text);
+  return reader.take();
+}
+
+Result<LoadedConfig> load_config(const fs::path& path, const std::vector<std::string>& overrides) {
+  LoadedConfig config;
+  const Description description = description_of(config.options);
+  Reading reading = read_config(description, path, overrides);
+  if (!reading.mistakes.empty()) {
+    std::string message;
+    for (const std::string& mistake : reading.mistakes) {
+      message += (message.empty() ? "" : "\n") + mistake;
+    }
+    return fail(reading.missing ? ErrorCode::kNotFound : ErrorCode::kInvalidArgument,
+                std::move(message));
+  }
+  config.origins = std::move(reading.origins);
+  config.notes = std::move(reading.notes);
+  if (auto checked = check_options(config.options); !checked) {
+    return fail(checked.error().code, path.string() + ": " + checked.error().message);
+  }
+  config.hash = config_hash(config.options);
+  return config;
+}
+
+}  // namespace troupe::actors
