@@ -1,0 +1,288 @@
+// The channel between processes: a ROUTER socket serves, DEALER sockets connect, over ipc or tcp.
+// A message is one multipart: a frame with the kind byte, then the payload in frames of at most 1
+// MiB, so that ZeroMQ's own heartbeats pass between them and no length header makes it allocate
+// more. Each endpoint object belongs to one thread; the bytes move on the context's I/O thread.
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "actors/runtime/channel_implementations.hpp"
+#include "actors/runtime/zmq_context.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+constexpr std::size_t kFrameBytes = std::size_t{1} << 20;
+constexpr std::size_t kCopyBelow = 2048;  // smaller payloads are cheaper to copy than to share
+constexpr int kLingerMs = 1000;
+constexpr int kHandshakeMs = 5000;
+// A peer that froze or lost its network is given up after this; its frames may wait behind one full
+// kernel buffer on a slow link, hence so generous.
+constexpr int kHeartbeatMs = 5000, kHeartbeatTimeoutMs = 30000;
+constexpr int kReconnectMs = 50, kReconnectMaxMs = 2000;
+
+zmq::socket_t make_socket(zmq::socket_type type, const ChannelLimits& limits) {
+  zmq::socket_t socket(zmq_context(), type);
+  socket.set(zmq::sockopt::linger, kLingerMs);
+  socket.set(zmq::sockopt::sndhwm, limits.high_water_mark);
+  socket.set(zmq::sockopt::rcvhwm, limits.high_water_mark);
+  socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kFrameBytes));
+  socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs);
+  socket.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
+  socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatTimeoutMs);
+  return socket;
+}
+
+// A frame that refers to the payload's bytes and keeps them alive until ZeroMQ has sent them.
+zmq::message_t shared_frame(const std::shared_ptr<const Bytes>& payload, std::size_t offset,
+                            std::size_t size) {
+  if (size < kCopyBelow) return zmq::message_t(payload->data() + offset, size);
+  auto* owner = new std::shared_ptr<const Bytes>(payload);
+  const auto release = [](void*, void* hint) {
+    delete static_cast<std::shared_ptr<const Bytes>*>(hint);
+  };
+  // ZeroMQ takes a mutable pointer but only reads from it.
+  auto* data = const_cast<std::uint8_t*>(payload->data() + offset);
+  return zmq::message_t(data, size, release, owner);
+}
+
+enum class Sent { kYes, kQueueFull, kNoPeer };
+
+// Sends one frame without waiting.
+Sent send_frame(zmq::socket_t& socket, zmq::message_t frame, bool more) {
+  const auto flags =
+      more ? zmq::send_flags::dontwait | zmq::send_flags::sndmore : zmq::send_flags::dontwait;
+  try {
+    return socket.send(frame, flags) ? Sent::kYes : Sent::kQueueFull;
+  } catch (const zmq::error_t& error) {
+    if (error.num() == EHOSTUNREACH) return Sent::kNoPeer;
+    if (error.num() == EINTR) return Sent::kQueueFull;
+    throw;
+  }
+}
+
+// Sends the whole message or nothing: ZeroMQ decides at the first frame. When the peer goes in the
+// middle, it rolls back what it had and drops the rest, so the rest must still be handed to it.
+Sent send_message(zmq::socket_t& socket, const std::string* peer, const ChannelMessage& message) {
+  const std::shared_ptr<const Bytes>& payload = message.payload;
+  const std::size_t size = payload ? payload->size() : 0;
+  Sent result = Sent::kYes;
+  if (peer) {
+    result = send_frame(socket, zmq::message_t(peer->data(), peer->size()), true);
+    if (result != Sent::kYes) return result;
+  }
+  const Sent first = send_frame(socket, zmq::message_t(&message.kind, 1), size > 0);
+  if (first != Sent::kYes && !peer) return first;
+  result = first;
+  for (std::size_t offset = 0; offset < size; offset += kFrameBytes) {
+    const std::size_t part = std::min(kFrameBytes, size - offset);
+    const Sent sent = send_frame(socket, shared_frame(payload, offset, part), offset + part < size);
+    if (sent != Sent::kYes) result = sent;
+  }
+  return result;
+}
+
+// Waits for the first frame of a message; a stopped and continued process (EINTR) sees a time-out.
+std::optional<zmq::message_t> receive_first(zmq::socket_t& socket, Milliseconds timeout) {
+  try {
+    zmq::message_t frame;
+    if (socket.recv(frame, zmq::recv_flags::dontwait)) return frame;
+    if (timeout <= Milliseconds::zero()) return std::nullopt;
+    zmq::pollitem_t item{socket.handle(), 0, ZMQ_POLLIN, 0};
+    zmq::poll(&item, 1, timeout);
+    if (socket.recv(frame, zmq::recv_flags::dontwait)) return frame;
+  } catch (const zmq::error_t& error) {
+    if (error.num() != EINTR) throw;
+  }
+  return std::nullopt;
+}
+
+// The frames that belong to a message whose first frame is here; all of them have arrived. Stops
+// keeping them once they exceed the limit, but takes them all. nullopt: too large.
+std::optional<std::vector<zmq::message_t>> receive_rest(zmq::socket_t& socket, bool more,
+                                                        std::size_t limit) {
+  std::vector<zmq::message_t> frames;
+  std::size_t total = 0;
+  bool fits = true;
+  while (more) {
+    zmq::message_t frame;
+    if (!socket.recv(frame, zmq::recv_flags::none)) continue;
+    more = frame.more();
+    total += frame.size();
+    fits = fits && total <= limit;
+    if (fits)
+      frames.push_back(std::move(frame));
+    else
+      frames.clear();
+  }
+  if (!fits) return std::nullopt;
+  return frames;
+}
+
+// Joins payload frames; each is freed once copied.
+std::shared_ptr<const Bytes> join(std::vector<zmq::message_t>& frames) {
+  if (frames.empty()) return empty_payload();
+  std::size_t total = 0;
+  for (const zmq::message_t& frame : frames) total += frame.size();
+  auto bytes = std::make_shared<Bytes>();
+  bytes->reserve(total);
+  for (zmq::message_t& frame : frames) {
+    const auto* data = frame.data<std::uint8_t>();
+    bytes->insert(bytes->end(), data, data + frame.size());
+    frame.rebuild();
+  }
+  return bytes;
+}
+
+// ipc files are silently replaced by ZeroMQ, so a living server must be noticed before.
+bool somebody_listens(const std::string& path) {
+  sockaddr_un address{};
+  if (path.size() >= sizeof address.sun_path) return false;
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (probe < 0) return false;
+  const int connected = ::connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  const bool listens = connected == 0 || errno == EAGAIN || errno == EINPROGRESS;
+  ::close(probe);
+  return listens;
+}
+
+tl::unexpected<Error> bind_error(const std::string& endpoint, int number) {
+  if (number == EADDRINUSE)
+    return fail(ErrorCode::kUnavailable,
+                "address in use: another process serves " + endpoint +
+                    "; stop it, or choose another port or * for any free one");
+  const std::string what = "cannot serve " + endpoint + ": ";
+  if (number == EINVAL || number == ENODEV || number == ENAMETOOLONG)
+    return fail(ErrorCode::kInvalidArgument,
+                what + (number == ENODEV ? "no interface of this host has that address"
+                                         : std::string(zmq_strerror(number))));
+  return fail(ErrorCode::kIo, what + zmq_strerror(number));
+}
+
+class ZmqServer final : public ChannelServer {
+ public:
+  ZmqServer(zmq::socket_t socket, ChannelLimits limits)
+      : socket_(std::move(socket)),
+        limits_(limits),
+        endpoint_(socket_.get(zmq::sockopt::last_endpoint)) {}
+
+  std::string endpoint() const override { return endpoint_; }
+
+  Result<void> send(const std::string& peer, ChannelMessage message) override {
+    if (auto checked = check_size(message, limits_, peer); !checked) return checked;
+    switch (send_message(socket_, &peer, message)) {
+      case Sent::kYes:
+        return {};
+      case Sent::kQueueFull:
+        return fail(ErrorCode::kUnavailable,
+                    "the queue of peer " + peer + " on " + endpoint_ + " is full");
+      case Sent::kNoPeer:
+        break;
+    }
+    return fail(ErrorCode::kUnavailable, "peer " + peer + " is not connected to " + endpoint_);
+  }
+
+  std::optional<Received> receive(Milliseconds timeout) override {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    for (;;) {
+      const auto left =
+          std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now());
+      std::optional<zmq::message_t> peer = receive_first(socket_, left);
+      if (peer) {
+        if (auto received = read_from(peer->to_string(), peer->more())) return received;
+        ++dropped_;
+      } else if (left <= Milliseconds::zero()) {
+        return std::nullopt;
+      }
+    }
+  }
+
+  std::uint64_t dropped() const override { return dropped_; }
+
+ private:
+  // nullopt for anything that no channel client sends; all its frames are consumed.
+  std::optional<Received> read_from(std::string peer, bool more) {
+    auto frames = receive_rest(socket_, more, limits_.max_message_bytes + 1);
+    const bool named = !peer.empty() && peer.front() != '\0';
+    if (!named || !frames || frames->empty() || frames->front().size() != 1) return std::nullopt;
+    const std::uint8_t kind = *frames->front().data<std::uint8_t>();
+    frames->erase(frames->begin());
+    return Received{std::move(peer), {kind, join(*frames)}};
+  }
+
+  zmq::socket_t socket_;
+  const ChannelLimits limits_;
+  const std::string endpoint_;
+  std::uint64_t dropped_ = 0;
+};
+
+class ZmqClient final : public ChannelClient {
+ public:
+  ZmqClient(zmq::socket_t socket, std::string endpoint, ChannelLimits limits)
+      : socket_(std::move(socket)), endpoint_(std::move(endpoint)), limits_(limits) {}
+
+  Result<void> send(ChannelMessage message) override {
+    if (auto checked = check_size(message, limits_, endpoint_); !checked) return checked;
+    if (send_message(socket_, nullptr, message) == Sent::kYes) return {};
+    return fail(ErrorCode::kUnavailable,
+                "not connected to " + endpoint_ + ", or the queue to it is full");
+  }
+
+  std::optional<ChannelMessage> receive(Milliseconds timeout) override {
+    auto first = receive_first(socket_, timeout);
+    if (!first) return std::nullopt;
+    auto frames = receive_rest(socket_, first->more(), limits_.max_message_bytes);
+    if (!frames || first->size() != 1) return std::nullopt;
+    return ChannelMessage{*first->data<std::uint8_t>(), join(*frames)};
+  }
+
+ private:
+  zmq::socket_t socket_;
+  const std::string endpoint_;
+  const ChannelLimits limits_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ChannelServer>> open_zmq_server(const std::string& endpoint,
+                                                       ChannelLimits limits) {
+  const bool is_path = endpoint.starts_with("ipc://");
+  if (is_path && somebody_listens(endpoint.substr(6))) return bind_error(endpoint, EADDRINUSE);
+  try {
+    zmq::socket_t socket = make_socket(zmq::socket_type::router, limits);
+    socket.set(zmq::sockopt::router_mandatory, true);
+    socket.set(zmq::sockopt::router_handover, true);
+    socket.bind(endpoint);
+    return std::make_unique<ZmqServer>(std::move(socket), limits);
+  } catch (const zmq::error_t& error) {
+    return bind_error(endpoint, error.num());
+  }
+}
+
+Result<std::unique_ptr<ChannelClient>> open_zmq_client(const std::string& endpoint,
+                                                       const std::string& peer_name,
+                                                       ChannelLimits limits) {
+  try {
+    zmq::socket_t socket = make_socket(zmq::socket_type::dealer, limits);
+    socket.set(zmq::sockopt::routing_id, peer_name);
+    socket.set(zmq::sockopt::immediate, true);  // queue only towards a living server
+    socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
+    socket.set(zmq::sockopt::reconnect_ivl_max, kReconnectMaxMs);
+    socket.connect(endpoint);
+    return std::make_unique<ZmqClient>(std::move(socket), endpoint, limits);
+  } catch (const zmq::error_t& error) {
+    return fail(ErrorCode::kInvalidArgument,
+                "cannot connect to " + endpoint + ": " + zmq_strerror(error.num()));
+  }
+}
+
+}  // namespace troupe::actors
