@@ -1,5 +1,5 @@
-// The named set of parameters that a learner publishes and environment actors and evaluators act with:
-// an immutable value, shared by reference. Torch-free.
+// The named set of parameters that a learner publishes and environment actors and evaluators act
+// with: an immutable value, shared by reference. Torch-free.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ struct ParameterSet {
   std::uint32_t learner_epoch = 0;  // a restarted learner's sets win over its predecessor's
   std::uint64_t version = 0;        // updates applied
   std::vector<DenseLayer> policy;   // the layers between observation and action in [-1, 1]
-  std::map<std::string, ParameterArray> arrays;  // policy arrays; "normaliser.mean", ".variance" if on
+  std::map<std::string, ParameterArray>
+      arrays;  // policy arrays; "normaliser.mean", ".variance" if on
 
   // Newest wins: by epoch, then by version.
   bool newer_than(const ParameterSet& other) const {
