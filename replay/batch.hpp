@@ -1,5 +1,5 @@
-// A batch of items in the learner's own memory: named typed columns, one row per item. Allocated once,
-// filled again and again by a table's gather. One owner at a time.
+// A batch of items in the learner's own memory: named typed columns, one row per item. Allocated
+// once, filled again and again by a table's gather. One owner at a time.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct ItemKey {
   bool operator==(const ItemKey&) const = default;
 };
 
-// Columns of an n-step transition batch, B rows each (u8 observation columns likewise under their names):
+// Columns of an n-step transition batch, B rows each (u8 observation columns likewise under their
+// names):
 //   observation      f32 [B, observation_size]     s_t
 //   action           f32 [B, action] (i32 [B] if discrete)
 //   reward           f32 [B]    sum_{i<k} gamma^i r_{t+i}, k <= n steps really summed
@@ -32,6 +33,11 @@ class Batch {
   Batch() = default;
   // `columns` without the leading item axis; memory is 64-byte aligned per column, zeroed.
   Batch(std::vector<Column> columns, std::int64_t items);
+  // Moves keep the memory where it is; a copy would point into the original.
+  Batch(Batch&&) noexcept = default;
+  Batch& operator=(Batch&&) noexcept = default;
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
 
   std::int64_t items() const { return items_; }
   const std::vector<Column>& columns() const { return columns_; }
@@ -43,9 +49,9 @@ class Batch {
   std::span<float> floats(std::string_view name);
   std::span<const float> floats(std::string_view name) const;
 
-  std::vector<ItemKey> keys;                   // [B]
-  std::vector<std::uint64_t> versions;         // [B] parameter version that acted (policy lag)
-  std::uint64_t batch_id = 0;                  // set by the sampler
+  std::vector<ItemKey> keys;            // [B]
+  std::vector<std::uint64_t> versions;  // [B] parameter version that acted (policy lag)
+  std::uint64_t batch_id = 0;           // set by the sampler
 
  private:
   std::vector<Column> columns_;

@@ -1,6 +1,6 @@
-// What one stored step consists of, and the immutable chunk of consecutive steps that travels from an
-// environment actor to a replay shard and is stored there as it is. Chunks are shared by reference and
-// never change after construction: any thread may read them.
+// What one stored step consists of, and the immutable chunk of consecutive steps that travels from
+// an environment actor to a replay shard and is stored there as it is. Chunks are shared by
+// reference and never change after construction: any thread may read them.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace troupe::replay {
 
-// Columns of a raw step. Observation columns have one row more than the others where an episode ends
-// inside a chunk (its final observation). Reward (f32) and the end flags are not columns: every chunk
-// has them.
+// Columns of a raw step. Observation columns have one row more than the others where an episode
+// ends inside a chunk (its final observation). Reward (f32) and the end flags are not columns:
+// every chunk has them.
 struct Signature {
   std::vector<Column> observation;  // e.g. {"observation", f32, [17]}; u8 pixel columns beside it
   std::vector<Column> step;         // e.g. {"action", f32, [6]} and extras
@@ -23,15 +23,16 @@ struct Signature {
   bool operator==(const Signature&) const = default;
 };
 
-// All f32 observation columns of a spec become one f32 column "observation" (concatenated in order); u8
-// columns keep their names; the action is "action": f32 [elements], a discrete choice i32 [].
+// All f32 observation columns of a spec become one f32 column "observation" (concatenated in
+// order); u8 columns keep their names; the action is "action": f32 [elements], a discrete choice
+// i32 [].
 Signature signature_of(const EnvSpec& spec);
 
 // How the episode stands after the chunk's last step.
 enum class EpisodeEnd : std::uint8_t { kContinues = 0, kTerminated = 1, kTruncated = 2 };
 
-// Who made the chunk and where in its episode it stands. (worker, incarnation, sequence) names a chunk
-// for ever; (worker, incarnation, environment, episode) names an episode.
+// Who made the chunk and where in its episode it stands. (worker, incarnation, sequence) names a
+// chunk for ever; (worker, incarnation, environment, episode) names an episode.
 struct ChunkHeader {
   std::uint32_t worker = 0;
   std::uint32_t incarnation = 0;

@@ -1,0 +1,113 @@
+// What a table holds, without its lock: chunks with reference counts, items that point into them,
+// the selectors, the limiter and the ledger. Deterministic. Owned by a Table, which calls it under
+// its lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "envs/spec/random.hpp"
+#include "replay/item_builder.hpp"
+#include "replay/rate_limiter.hpp"
+#include "replay/selector.hpp"
+#include "replay/table_types.hpp"
+
+namespace troupe::replay {
+
+// One slot of the table. `generation` counts the items that the slot has held.
+struct ItemRecord {
+  ChunkSlot chunk = 0;
+  std::uint32_t row = 0;
+  std::uint16_t steps = 0;
+  bool terminal = false;
+  bool live = false;
+  float reward = 0;
+  std::uint32_t generation = 0;
+};
+
+// A chunk, the slot of the one that continues its episode, and how many items and windows need it.
+struct StoredChunk {
+  static constexpr ChunkSlot kNone = ~ChunkSlot{0};
+  ChunkPtr chunk;
+  ChunkSlot next = kNone;
+  std::uint32_t references = 0;
+};
+
+struct StoreCounters {
+  std::uint64_t inserted_steps = 0, removed_steps = 0, dropped_steps = 0, lost_steps = 0;
+  std::uint64_t inserted_items = 0, removed_items = 0, lost_items = 0;
+  std::uint64_t duplicate_chunks = 0, stale_chunks = 0, not_finite_chunks = 0, malformed_chunks = 0;
+  std::uint64_t priority_updates = 0, stale_priorities = 0;
+  std::uint64_t insert_blocked_ns = 0, sample_blocked_ns = 0;
+};
+
+// A consistent cut: the records, references to the chunks, and everything else as bytes.
+struct StoreCut {
+  std::vector<ItemRecord> items;
+  std::vector<StoredChunk> chunks;
+  std::vector<std::uint8_t> state;
+};
+
+class ItemStore {
+ public:
+  // Names of selectors and ranges have been checked by Table::create.
+  explicit ItemStore(const TableOptions& options);
+
+  const ItemBuilder& builder() const { return builder_; }
+  const RateLimiter& limiter() const { return limiter_; }
+  StoreCounters& counters() { return counters_; }
+
+  // Stores a chunk whose verdict is kNew and returns the number of items it completed. Chunks that
+  // leave the table go to `garbage`, so that the caller frees them outside its lock.
+  std::uint64_t insert(ChunkPtr chunk, std::vector<ChunkPtr>& garbage);
+  // Draws n items with replacement; at least one must be held.
+  void draw(std::size_t n, std::vector<SampledItem>& out);
+  void abandon(std::uint32_t worker, std::vector<ChunkPtr>& garbage);
+  // Removes items until at most `capacity` are held.
+  void shrink(std::size_t capacity, std::vector<ChunkPtr>& garbage);
+  // False when the key's item is gone.
+  bool update_priority(const ItemKey& key, double priority);
+
+  std::size_t held_items() const { return selector_->size(); }
+  void fill(TableStatistics& out) const;
+
+  // O(items + chunks): copies of the records and one reference count per chunk.
+  StoreCut cut() const;
+  // Rebuilds a fresh store from a cut; `limits_changed` says whether the limiter's options differ
+  // from the saved ones. kCorrupt, naming what contradicts what, when the parts do not fit
+  // together.
+  Result<void> adopt(StoreCut cut, bool& limits_changed);
+
+ private:
+  ChunkSlot store_chunk(ChunkPtr chunk);
+  void release_chunk(ChunkSlot slot, std::vector<ChunkPtr>& garbage);
+  void add_item(const BuiltItem& item, std::vector<ChunkPtr>& garbage);
+  void remove_one(std::vector<ChunkPtr>& garbage);
+  void settle(std::vector<ChunkPtr>& garbage);  // what addition_ says about released windows
+  // Calls visit(slot) for each chunk from the item's first to the one that holds s_{t+k}, and
+  // returns the row in that one.
+  template <class Visit>
+  std::uint32_t walk(ChunkSlot slot, std::uint32_t row, std::uint32_t steps, Visit visit) const;
+  void prefetch(std::span<const Selector::Drawn> drawn) const;
+  Result<void> check_item(const ItemRecord& item) const;
+  Result<void> count_references();
+
+  TableOptions options_;
+  ItemBuilder builder_;
+  RateLimiter limiter_;
+  std::unique_ptr<Selector> selector_, remover_;
+  Random random_;
+  std::vector<ItemRecord> items_;          // [slot]
+  std::vector<std::uint32_t> free_items_;  // slots that are not live, last freed last
+  std::vector<StoredChunk> chunks_;        // [chunk slot]
+  std::vector<ChunkSlot> free_chunks_;
+  std::vector<float> discounts_;  // [k] gamma^k
+  std::uint64_t bytes_held_ = 0;
+  StoreCounters counters_;
+  ItemBuilder::Addition addition_;      // scratch
+  std::vector<Selector::Drawn> drawn_;  // scratch
+};
+
+}  // namespace troupe::replay

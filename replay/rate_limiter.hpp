@@ -1,0 +1,77 @@
+// Decides when a table takes inserts and gives samples, so that each item is sampled
+// `samples_per_insert` times on average. One number explains it: cursor = inserts x
+// samples_per_insert - samples. Pure arithmetic in whole calls: no clock, no lock, no waiting; the
+// table asks under its lock.
+//
+// The same rule as SampleToInsertRatio of dm-reverb (github.com/google-deepmind/reverb): inserts
+// stop where the cursor would pass max_diff, samples where it would fall below min_diff, and no
+// sample is given before the table holds min_size items.
+//
+//      min_diff = SPI x min_size - error_buffer          max_diff = SPI x min_size + error_buffer
+//   ──────────────────┤                     cursor                     ├──────────────────▶
+//      samples wait   │◀─ sampling lowers it by 1, inserting raises ─▶ │   inserts wait
+//                                             it by SPI
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "replay/bytes.hpp"
+
+namespace troupe::replay {
+
+struct LimiterOptions {
+  std::int64_t min_size = 1;      // items held before the first sample
+  double samples_per_insert = 0;  // SPI; 0: min_size is the only rule
+  double error_buffer = 0;        // in samples; > 0 unless SPI is 0
+
+  double min_diff() const {
+    return samples_per_insert * static_cast<double>(min_size) - error_buffer;
+  }
+  double max_diff() const {
+    return samples_per_insert * static_cast<double>(min_size) + error_buffer;
+  }
+  bool operator==(const LimiterOptions&) const = default;
+};
+
+class RateLimiter {
+ public:
+  explicit RateLimiter(const LimiterOptions& options) : options_(options) {}
+
+  // n = 0 is always allowed.
+  bool can_insert(std::uint64_t n) const;
+  bool can_sample(std::uint64_t n) const;
+  // The caller has asked before, or knowingly goes past the limits.
+  void commit_insert(std::uint64_t n);
+  void commit_sample(std::uint64_t n);
+  // n items left the table: counts against min_size only.
+  void commit_remove(std::uint64_t n);
+
+  // Why n inserts or samples would wait, with the numbers; empty when they would not.
+  std::string insert_block_reason(std::uint64_t n) const;
+  std::string sample_block_reason(std::uint64_t n) const;
+  // One line for telemetry: cursor, band and what waits.
+  std::string state_text() const;
+
+  double cursor() const;
+  std::uint64_t inserts() const { return inserts_; }
+  std::uint64_t samples() const { return samples_; }
+  std::uint64_t held() const { return inserts_ - removed_; }
+  // Samples per insert really given since min_size items were inserted; 0 before.
+  double measured_spi() const;
+  const LimiterOptions& options() const { return options_; }
+
+  // Counts, options and cursor. load returns whether the saved options differ from these; these
+  // then win, and the cursor is moved so that nothing waits for what was owed under the old ones:
+  // to SPI x held items before min_size, else as far from SPI x min_size as it was, within the new
+  // error buffer.
+  void save(ByteWriter& out) const;
+  bool load(ByteReader& in);
+
+ private:
+  LimiterOptions options_;
+  std::uint64_t inserts_ = 0, samples_ = 0, removed_ = 0;
+  double shift_ = 0;  // of the cursor, from a load with changed options
+};
+
+}  // namespace troupe::replay

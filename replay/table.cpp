@@ -1,0 +1,240 @@
+// Locking, waiting and waking. What is held is in item_store.cpp, the copying in gather.cpp.
+#include "replay/table.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "replay/codec.hpp"
+#include "replay/gather.hpp"
+
+namespace troupe::replay {
+namespace {
+
+constexpr const char* kClosed = "the table is closed";
+
+InsertOutcome refused(Error error) { return {InsertOutcome::Kind::kRefused, 0, std::move(error)}; }
+
+InsertOutcome would_block(std::string reason) {
+  return {InsertOutcome::Kind::kWouldBlock, 0, {ErrorCode::kUnavailable, std::move(reason)}};
+}
+
+Result<void> check_options(const TableOptions& options) {
+  const auto invalid = [](const std::string& what) {
+    return fail(ErrorCode::kInvalidArgument, "replay table: " + what);
+  };
+  const LimiterOptions& limiter = options.limiter;
+  if (options.capacity < 1 || options.capacity > std::int64_t{0xfffffffe})
+    return invalid("capacity " + std::to_string(options.capacity) + " is not in 1..4294967294");
+  if (limiter.min_size < 1 || limiter.min_size > options.capacity)
+    return invalid("min_size " + std::to_string(limiter.min_size) + " is not in 1..capacity (" +
+                   std::to_string(options.capacity) + ")");
+  if (!(limiter.samples_per_insert >= 0) || !std::isfinite(limiter.samples_per_insert))
+    return invalid("samples_per_insert must be a number >= 0");
+  if (!std::isfinite(limiter.error_buffer) ||
+      (limiter.samples_per_insert > 0 && !(limiter.error_buffer > 0)))
+    return invalid("error_buffer must be > 0");
+  if (options.n_step < 1 || options.n_step > 65535)
+    return invalid("n_step " + std::to_string(options.n_step) + " is not in 1..65535");
+  if (!(options.discount >= 0 && options.discount <= 1)) return invalid("discount is not in 0..1");
+  for (const std::string& name : {options.selector, options.remover})
+    if (!make_selector(name))
+      return invalid("there is no selector '" + name + "'; known are uniform and fifo");
+  return {};
+}
+
+}  // namespace
+
+void Table::BlockedClock::start(std::uint64_t n) {
+  if (wanted == 0) since = Clock::now();
+  wanted = n;
+}
+
+void Table::BlockedClock::stop(std::uint64_t& total_ns) {
+  if (wanted == 0) return;
+  total_ns += static_cast<std::uint64_t>(Nanoseconds(Clock::now() - since).count());
+  wanted = 0;
+}
+
+Result<std::unique_ptr<Table>> Table::create(const TableOptions& options, Signature signature) {
+  if (auto good = check_options(options); !good) return tl::unexpected(good.error());
+  return std::unique_ptr<Table>(new Table(options, std::move(signature)));
+}
+
+Table::Table(const TableOptions& options, Signature signature)
+    : options_(options),
+      signature_(std::move(signature)),
+      batch_columns_(batch_columns_of(signature_)),
+      store_(std::make_unique<ItemStore>(options)) {}
+
+std::optional<InsertOutcome> Table::check(const Chunk& chunk) {
+  const DecodeLimits limits{.max_steps = options_.max_chunk_steps};
+  const auto shape = check_shape(chunk, signature_, limits);
+  const auto finite = shape ? check_finite(chunk, signature_) : shape;
+  if (finite) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  StoreCounters& counters = store_->counters();
+  ++(shape ? counters.not_finite_chunks : counters.malformed_chunks);
+  return refused(finite.error());
+}
+
+std::optional<InsertOutcome> Table::insert_locked(const ChunkPtr& chunk, Garbage& garbage) {
+  const ChunkHeader& header = chunk->header;
+  if (closed_) return refused({ErrorCode::kUnavailable, kClosed});
+  switch (store_->builder().judge(header)) {
+    case ItemBuilder::Verdict::kDuplicate:
+      ++store_->counters().duplicate_chunks;
+      return InsertOutcome{InsertOutcome::Kind::kDuplicate, 0, {}};
+    case ItemBuilder::Verdict::kStale:
+      ++store_->counters().stale_chunks;
+      return refused({ErrorCode::kInvalidArgument,
+                      describe(header) + " comes after a newer incarnation of its worker began"});
+    case ItemBuilder::Verdict::kNew:
+      break;
+  }
+  const std::uint64_t expected = store_->builder().forecast(header);
+  if (!store_->limiter().can_insert(expected)) {
+    insert_blocked_.start(expected);
+    return std::nullopt;
+  }
+  const std::uint64_t items = store_->insert(chunk, garbage);
+  settle_clocks();
+  if (items > 0 && store_->limiter().can_sample(1)) may_sample_.notify_all();
+  return InsertOutcome{InsertOutcome::Kind::kAccepted, items, {}};
+}
+
+// The limiter moved: whoever it held back may be free now.
+void Table::settle_clocks() {
+  const RateLimiter& limiter = store_->limiter();
+  StoreCounters& counters = store_->counters();
+  if (limiter.can_insert(insert_blocked_.wanted)) insert_blocked_.stop(counters.insert_blocked_ns);
+  if (limiter.can_sample(sample_blocked_.wanted)) sample_blocked_.stop(counters.sample_blocked_ns);
+}
+
+InsertOutcome Table::try_insert(const ChunkPtr& chunk) {
+  return insert(chunk, Nanoseconds::zero());
+}
+
+InsertOutcome Table::insert(const ChunkPtr& chunk, Nanoseconds timeout) {
+  if (auto bad = check(*chunk)) return *std::move(bad);
+  Garbage garbage;  // freed after the lock
+  std::unique_lock lock(mutex_);
+  auto outcome = insert_locked(chunk, garbage);
+  if (!outcome && timeout > Nanoseconds::zero())
+    may_insert_.wait_for(lock, timeout, [&] {
+      outcome = insert_locked(chunk, garbage);
+      return outcome.has_value();
+    });
+  return outcome ? *std::move(outcome) : would_block(insert_reason_locked(chunk->header));
+}
+
+std::string Table::insert_reason_locked(const ChunkHeader& header) const {
+  return store_->limiter().insert_block_reason(store_->builder().forecast(header));
+}
+
+std::string Table::sample_reason_locked(std::size_t n) const {
+  if (closed_) return kClosed;
+  std::string reason = store_->limiter().sample_block_reason(n);
+  return reason.empty() ? "the table holds no item" : reason;
+}
+
+std::optional<Result<SampledItems>> Table::sample_locked(std::size_t n) {
+  if (closed_) return Result<SampledItems>(fail(ErrorCode::kUnavailable, kClosed));
+  if (!store_->limiter().can_sample(n) || store_->held_items() == 0) {
+    sample_blocked_.start(n);
+    return std::nullopt;
+  }
+  SampledItems sampled;
+  sampled.shard = options_.shard;
+  sampled.shard_epoch = options_.shard_epoch;
+  store_->draw(n, sampled.items);
+  settle_clocks();
+  may_insert_.notify_all();
+  return Result<SampledItems>(std::move(sampled));
+}
+
+Result<SampledItems> Table::try_sample(std::size_t n) {
+  const std::lock_guard lock(mutex_);
+  if (auto sampled = sample_locked(n)) return *std::move(sampled);
+  return fail(ErrorCode::kUnavailable, sample_reason_locked(n));
+}
+
+Result<SampledItems> Table::sample(std::size_t n, Nanoseconds timeout) {
+  std::unique_lock lock(mutex_);
+  std::optional<Result<SampledItems>> sampled = sample_locked(n);
+  if (!sampled)
+    may_sample_.wait_for(lock, timeout, [&] {
+      sampled = sample_locked(n);
+      return sampled.has_value();
+    });
+  if (sampled) return *std::move(sampled);
+  return fail(ErrorCode::kTimeout, sample_reason_locked(n));
+}
+
+Result<void> Table::gather(const SampledItems& items, Batch& batch) const {
+  return replay::gather(items, signature_, batch_columns_, batch);
+}
+
+std::size_t Table::update_priorities(std::span<const ItemKey> keys,
+                                     std::span<const double> values) {
+  std::size_t current = 0;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < keys.size() && i < values.size(); ++i)
+    if (std::isfinite(values[i]) && values[i] >= 0)
+      current += store_->update_priority(keys[i], values[i]) ? 1 : 0;
+  return current;
+}
+
+void Table::abandon(std::uint32_t worker) {
+  Garbage garbage;
+  const std::lock_guard lock(mutex_);
+  store_->abandon(worker, garbage);
+}
+
+void Table::count_lost(std::uint64_t steps, std::uint64_t items) {
+  const std::lock_guard lock(mutex_);
+  StoreCounters& counters = store_->counters();
+  counters.inserted_steps += steps;
+  counters.lost_steps += steps;
+  counters.inserted_items += items;
+  counters.lost_items += items;
+}
+
+void Table::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  insert_blocked_.stop(store_->counters().insert_blocked_ns);
+  sample_blocked_.stop(store_->counters().sample_blocked_ns);
+  may_insert_.notify_all();
+  may_sample_.notify_all();
+}
+
+TableStatistics Table::statistics() const {
+  const auto now = Clock::now();
+  const auto running_ms = [&](const BlockedClock& clock) -> std::uint64_t {
+    if (clock.wanted == 0 || now < clock.since) return 0;
+    return static_cast<std::uint64_t>(Nanoseconds(now - clock.since).count()) / 1000000;
+  };
+  TableStatistics statistics;
+  const std::lock_guard lock(mutex_);
+  store_->fill(statistics);
+  statistics.insert_blocked_ms += running_ms(insert_blocked_);
+  statistics.sample_blocked_ms += running_ms(sample_blocked_);
+  return statistics;
+}
+
+double Table::spi() const {
+  const std::lock_guard lock(mutex_);
+  return store_->limiter().measured_spi();
+}
+
+std::string Table::insert_block_reason() const {
+  const std::lock_guard lock(mutex_);
+  return closed_ ? kClosed : store_->limiter().insert_block_reason(1);
+}
+
+std::string Table::sample_block_reason(std::size_t n) const {
+  const std::lock_guard lock(mutex_);
+  return closed_ ? kClosed : store_->limiter().sample_block_reason(n);
+}
+
+}  // namespace troupe::replay

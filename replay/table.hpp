@@ -1,0 +1,127 @@
+// A replay table: raw steps go in as chunks, n-step items come out as batches. Thread-safe: any
+// number of threads may insert, sample, gather and read statistics at once. Owned by a replay
+// shard, or used as a library on its own:
+//
+//   auto table = Table::create(options, signature).value();
+//   table->insert(chunk, 1s);                          // waits while the limiter holds inserts
+//   back auto items = table->sample(256, 1s);               // waits for min_size and the ratio
+//   Batch batch(table->batch_columns(), 256);
+//   table->gather(*items, batch);                      // copies, without the lock
+//
+// Loss rule: kAccepted and kDuplicate acknowledge a chunk's steps. They stay until removed as the
+// table's oldest, or until the table itself dies: then what came after its last checkpoint is lost.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/item_store.hpp"
+#include "replay/table_types.hpp"
+
+namespace troupe::replay {
+
+// A consistent cut of a table: records by value, chunks by reference. Holds no lock and keeps its
+// chunks alive; write it with write_checkpoint (replay/checkpoint.hpp).
+struct TableSnapshot {
+  TableOptions options;
+  Signature signature;
+  StoreCut cut;
+};
+
+class Table {
+ public:
+  using Nanoseconds = std::chrono::nanoseconds;
+
+  // kInvalidArgument for options out of range; names the option.
+  static Result<std::unique_ptr<Table>> create(const TableOptions& options, Signature signature);
+
+  // Never waits. Shape and finiteness are checked before the lock is taken; O(steps x n_step) under
+  // it.
+  InsertOutcome try_insert(const ChunkPtr& chunk);
+  // Waits for the limiter up to `timeout`; kWouldBlock then.
+  InsertOutcome insert(const ChunkPtr& chunk, Nanoseconds timeout);
+
+  // n items drawn with replacement. kUnavailable with the limiter's reason when it holds samples
+  // back, or when the table is closed or holds nothing; kTimeout with the reason after `timeout`.
+  // O(n) under the lock: references and random numbers, no data.
+  Result<SampledItems> try_sample(std::size_t n);
+  Result<SampledItems> sample(std::size_t n, Nanoseconds timeout);
+
+  // Columns that gather fills: those of replay/batch.hpp, u8 and further observation columns with
+  // their "next_" twins, and every step column.
+  std::vector<Column> batch_columns() const { return batch_columns_; }
+  // Copies the items' data to the rows of `batch`, with keys and versions. Takes no lock. The batch
+  // must have batch_columns() and as many rows as there are items: kInvalidArgument otherwise.
+  Result<void> gather(const SampledItems& items, Batch& batch) const;
+
+  // Sets the priorities (finite, >= 0) of items that are still there; others are counted as stale.
+  // No effect on how the uniform selector draws. Returns how many were current.
+  std::size_t update_priorities(std::span<const ItemKey> keys, std::span<const double> values);
+
+  // Drops the open windows of a worker that will not come back.
+  void abandon(std::uint32_t worker);
+  // Enters into the ledger what a predecessor of this shard had acknowledged and took with it.
+  void count_lost(std::uint64_t steps, std::uint64_t items);
+  // From now on nothing goes in or out, and everyone who waits returns kUnavailable.
+  void close();
+
+  TableStatistics statistics() const;
+  // Samples per insert really given since min_size.
+  double spi() const;
+  // Why one more insert or n samples would wait now; empty when they would not.
+  std::string insert_block_reason() const;
+  std::string sample_block_reason(std::size_t n) const;
+
+  // Under the lock it copies 20 bytes an item, 16 bytes a selector key and one reference a chunk.
+  TableSnapshot snapshot() const;
+  // Takes over a checkpoint's content, sequence marks, ledger and random state; everything else of
+  // this table's options stays, and each difference is named in the returned notes. The snapshot's
+  // n_step, discount, selectors and signature must be this table's (kInvalidArgument). On an error
+  // the table is unchanged.
+  Result<std::vector<std::string>> adopt(TableSnapshot snapshot);
+
+  const TableOptions& options() const { return options_; }
+  const Signature& signature() const { return signature_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Garbage = std::vector<ChunkPtr>;
+  // Runs while calls of one kind are held back by the limiter: from a refused attempt until one of
+  // the same size would pass.
+  struct BlockedClock {
+    std::uint64_t wanted = 0;  // size of the refused attempt; 0: not running
+    Clock::time_point since;
+    void start(std::uint64_t n);
+    void stop(std::uint64_t& total_ns);
+  };
+
+  Table(const TableOptions& options, Signature signature);
+
+  std::optional<InsertOutcome> check(const Chunk& chunk);
+  // Both expect the lock; nullopt: the limiter holds it back.
+  std::optional<InsertOutcome> insert_locked(const ChunkPtr& chunk, Garbage& garbage);
+  std::optional<Result<SampledItems>> sample_locked(std::size_t n);
+  void settle_clocks();
+  std::string insert_reason_locked(const ChunkHeader& header) const;
+  std::string sample_reason_locked(std::size_t n) const;
+  Result<std::vector<std::string>> compare(const TableSnapshot& snapshot) const;
+
+  const TableOptions options_;
+  const Signature signature_;
+  std::vector<Column> batch_columns_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable may_insert_, may_sample_;
+  std::unique_ptr<ItemStore> store_;
+  BlockedClock insert_blocked_, sample_blocked_;
+  bool closed_ = false;
+};
+
+}  // namespace troupe::replay

@@ -1,0 +1,78 @@
+// What goes into a table and comes out of it: options, outcomes, samples, statistics. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "envs/spec/result.hpp"
+#include "replay/batch.hpp"
+#include "replay/rate_limiter.hpp"
+#include "replay/signature.hpp"
+
+namespace troupe::replay {
+
+struct TableOptions {
+  std::int64_t capacity = 1000000;  // items held at most; one more removes what `remover` names
+  LimiterOptions limiter;
+  std::int64_t n_step = 1;  // steps in an item, 1 to 65535
+  double discount = 0.99;   // gamma, 0 to 1
+  std::string selector = "uniform";
+  std::string remover = "fifo";
+  std::uint32_t shard = 0, shard_epoch = 0;  // in every item key
+  std::uint64_t seed = 0;                    // of the stream that draws the samples
+  std::uint32_t max_chunk_steps = 1U << 20;  // longer chunks are refused
+};
+
+struct InsertOutcome {
+  enum class Kind {
+    kAccepted,    // stored: the steps are acknowledged
+    kDuplicate,   // seen before, nothing changed: acknowledge again
+    kWouldBlock,  // nothing changed; the limiter's reason is in error.message: offer it again later
+    kRefused,     // never acceptable; error says why (kNotFinite, kInvalidArgument, kUnavailable if
+                  // closed)
+  };
+  Kind kind = Kind::kAccepted;
+  std::uint64_t items = 0;  // completed by an accepted chunk
+  Error error;
+};
+
+// One drawn item. The references keep its chunks alive after they left the table.
+struct SampledItem {
+  ChunkPtr chunk;       // holds s_t and a_t in `row`
+  ChunkPtr next_chunk;  // holds s_{t+k} in `next_row`; empty when it is `chunk`
+  std::uint32_t row = 0, next_row = 0;
+  std::uint32_t slot = 0, generation = 0;
+  float reward = 0, discount = 0;
+  double probability = 0;  // with which the selector drew it
+};
+
+struct SampledItems {
+  std::vector<SampledItem> items;
+  std::uint32_t shard = 0, shard_epoch = 0;
+};
+
+// Counters since the table began, restored ones included. The ledger, exact at every moment:
+//   inserted_steps = held_steps + removed_steps + lost_steps
+//   inserted_items = held_items + removed_items + lost_items
+// Every accepted step is the first step of at most one item. It is held while it waits in an open
+// window (pending) or its item is in the table; removed once its item was removed or its window was
+// dropped.
+struct TableStatistics {
+  std::uint64_t inserted_steps = 0, held_steps = 0, removed_steps = 0, lost_steps = 0;
+  std::uint64_t inserted_items = 0, held_items = 0, removed_items = 0, lost_items = 0;
+  std::uint64_t pending_steps = 0;  // part of held_steps
+  std::uint64_t dropped_steps = 0;  // part of removed_steps: windows that broke off
+  std::uint64_t sampled_items = 0;
+  std::uint64_t chunks = 0;      // held
+  std::uint64_t bytes_held = 0;  // payload of the held chunks
+  std::uint64_t duplicate_chunks = 0, stale_chunks = 0;
+  std::uint64_t not_finite_chunks = 0, malformed_chunks = 0;
+  std::uint64_t priority_updates = 0, stale_priorities = 0;
+  std::uint64_t insert_blocked_ms = 0, sample_blocked_ms = 0;
+  double cursor = 0;              // of the limiter
+  double samples_per_insert = 0;  // measured since min_size
+  std::string limiter;            // state in words
+};
+
+}  // namespace troupe::replay
