@@ -24,6 +24,7 @@ using CoordinatorActor = caf::typed_actor<
     caf::reacts_to<Pong>,            // the node lives
     caf::reacts_to<PartWritten>,     // a node's part of a checkpoint stands, or failed
     caf::reacts_to<EvaluationDone>,  // returns of an evaluation
+    caf::reacts_to<EpisodeDone>,     // return of a training episode
     caf::reacts_to<Event>,           // for the log and the watchers
     caf::reacts_to<RoleEnded>,       // the role is over; the process follows
     caf::reacts_to<NormaliserDelta>, // passed on to the learner
@@ -39,8 +40,9 @@ using NodeActor = caf::typed_actor<
     caf::reacts_to<Pause>,              // passed to the role
     caf::reacts_to<NormaliserDelta>,    // passed to the role (learner only)
     caf::reacts_to<Shutdown>,           // the role ends, then the node
-    caf::reacts_to<PartWritten>, caf::reacts_to<EvaluationDone>, caf::reacts_to<Event>,
-    caf::reacts_to<RoleReady>, caf::reacts_to<RoleEnded>,  // from the role, passed to the coordinator
+    // From the role, passed to the coordinator:
+    caf::reacts_to<RoleReady>, caf::reacts_to<PartWritten>, caf::reacts_to<EvaluationDone>,
+    caf::reacts_to<EpisodeDone>, caf::reacts_to<Event>, caf::reacts_to<RoleEnded>,
     caf::reacts_to<beat_atom>>;         // local: link and report clock
 
 // One per node: does the work. Detached, because it computes and waits.

@@ -11,10 +11,9 @@
 #include <type_traits>
 #include <vector>
 
-namespace troupe::actors {
+#include "actors/runtime/system.hpp"
 
-// Bumped whenever a message changes; nodes of different protocols refuse each other by name.
-constexpr std::uint32_t kProtocolVersion = 1;
+namespace troupe::actors {
 
 // Refuses at compile time what CAF 0.17 cannot carry safely.
 template <class... Ts>
@@ -34,7 +33,7 @@ typename Inspector::result_type inspect_fields(Inspector& inspector, const char*
 struct Hello {
   std::string node;               // name the coordinator gave it, e.g. "actor-0"
   std::uint32_t incarnation = 0;  // of that name
-  std::uint32_t protocol = kProtocolVersion;
+  std::int32_t protocol = kProtocolVersion;
   std::uint64_t run_id = 0;
   std::int64_t pid = 0;
 };
@@ -43,10 +42,11 @@ struct Hello {
 struct RoleReady {
   std::string node;
   std::uint32_t incarnation = 0;
-  std::string data_endpoint;        // replay shard: segments come here; else empty
-  std::string sample_endpoint;      // replay shard of its own process: batches leave here; else empty
-  std::string parameter_endpoint;   // learner: parameter sets leave here; else empty
-  std::string state_json;           // restored counters, e.g. {"inserted_steps":1200}
+  std::uint32_t first_shard = 0;             // of the shards this role serves, if any
+  std::vector<std::string> data_endpoints;   // one per shard served: segments come here
+  std::vector<std::string> sample_endpoints; // one per shard of its own process: batches leave here
+  std::string parameter_endpoint;            // learner: parameter sets leave here; else empty
+  std::string state_json;                    // restored counters: {"inserted_steps":[1200],"version":30}
 };
 
 // Counters, gauges and what the role waits for, as a JSON object (telemetry::NodeReport).
@@ -65,12 +65,19 @@ struct Pong {
   std::string busy_with;
 };
 
-// One file of a checkpoint stands complete under its final name. `error` is empty on success.
+// A file that stands complete under its final name.
+struct FilePart {
+  std::string path;  // relative to the checkpoint's directory
+  std::uint64_t bytes = 0;
+  std::uint32_t crc32c = 0;
+};
+
+// A node's whole part of a checkpoint. `error` is empty on success.
 struct PartWritten {
   std::string node;
   std::uint32_t incarnation = 0;
   std::uint64_t checkpoint = 0;
-  std::vector<std::string> files;  // relative to the checkpoint's directory
+  std::vector<FilePart> files;
   std::string state_json;          // counters at the cut
   std::string error;
 };
@@ -83,6 +90,15 @@ struct EvaluationDone {
   std::uint64_t version = 0;
   std::string json;
   std::string error;
+};
+
+// One finished training episode; a role reports at most 20 a second.
+struct EpisodeDone {
+  std::string node;
+  std::uint64_t environment = 0;
+  std::uint64_t return_bits = 0;  // std::bit_cast of a double
+  std::uint64_t length = 0;
+  std::uint64_t version = 0;
 };
 
 // Something worth telling a person, counted by kind.
@@ -167,15 +183,19 @@ struct StopRequest {
 template <class I> typename I::result_type inspect(I& f, Hello& x) {
   return inspect_fields(f, "Hello", x.node, x.incarnation, x.protocol, x.run_id, x.pid); }
 template <class I> typename I::result_type inspect(I& f, RoleReady& x) {
-  return inspect_fields(f, "RoleReady", x.node, x.incarnation, x.data_endpoint, x.sample_endpoint, x.parameter_endpoint, x.state_json); }
+  return inspect_fields(f, "RoleReady", x.node, x.incarnation, x.first_shard, x.data_endpoints, x.sample_endpoints, x.parameter_endpoint, x.state_json); }
 template <class I> typename I::result_type inspect(I& f, Report& x) {
   return inspect_fields(f, "Report", x.node, x.incarnation, x.json); }
 template <class I> typename I::result_type inspect(I& f, Pong& x) {
   return inspect_fields(f, "Pong", x.node, x.incarnation, x.number, x.busy_ms, x.busy_with); }
+template <class I> typename I::result_type inspect(I& f, FilePart& x) {
+  return inspect_fields(f, "FilePart", x.path, x.bytes, x.crc32c); }
 template <class I> typename I::result_type inspect(I& f, PartWritten& x) {
   return inspect_fields(f, "PartWritten", x.node, x.incarnation, x.checkpoint, x.files, x.state_json, x.error); }
 template <class I> typename I::result_type inspect(I& f, EvaluationDone& x) {
   return inspect_fields(f, "EvaluationDone", x.node, x.evaluation, x.actor_steps, x.version, x.json, x.error); }
+template <class I> typename I::result_type inspect(I& f, EpisodeDone& x) {
+  return inspect_fields(f, "EpisodeDone", x.node, x.environment, x.return_bits, x.length, x.version); }
 template <class I> typename I::result_type inspect(I& f, Event& x) {
   return inspect_fields(f, "Event", x.node, x.level, x.kind, x.text); }
 template <class I> typename I::result_type inspect(I& f, RoleEnded& x) {
@@ -205,8 +225,11 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::Hello))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RoleReady))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Report))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Pong))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::FilePart))
+CAF_ADD_TYPE_ID(troupe, (std::vector<troupe::actors::FilePart>))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::PartWritten))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluationDone))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::EpisodeDone))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Event))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RoleEnded))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Assignment))

@@ -1,0 +1,292 @@
+// Implements the coordinator's decisions: nodes, checkpoints, evaluations. The end of the run is in
+// run_state_end.cpp.
+#include "actors/roles/run_state.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kJoinTimeout{30000};        // from process start to hello
+constexpr milliseconds kReadyTimeout{60000};       // from hello to a serving role
+constexpr milliseconds kCheckpointTimeout{60000};  // of a periodic checkpoint
+constexpr milliseconds kEvaluationTimeout{600000};
+
+}  // namespace
+
+RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCounters counters, Time now)
+    : options_(options),
+      counters_(std::move(counters)),
+      shards_(static_cast<std::size_t>(options.replay.shards)),
+      started_(now),
+      last_checkpoint_(now),
+      phase_since_(now) {
+  if (counters_.next_evaluation == 0)
+    counters_.next_evaluation = static_cast<std::uint64_t>(options_.evaluation.every);
+  for (NodePlan& node_plan : plan) {
+    Node node{.plan = node_plan,
+              .budget = RestartBudget({.restarts = options_.supervision.restarts,
+                                       .window = options_.supervision.window})};
+    node.incarnation = counters_.incarnations[node_plan.name];
+    Node& stored = nodes_.emplace(node_plan.name, std::move(node)).first->second;
+    start(stored, now);
+  }
+}
+
+std::uint64_t RunState::actor_steps() const {
+  std::uint64_t total = counters_.lost_with_shard;
+  for (const ShardLedger& shard : shards_) total += shard.inserted;
+  return total;
+}
+
+std::uint64_t RunState::wall_ms(Time now) const {
+  return counters_.wall_ms +
+         static_cast<std::uint64_t>(duration_cast<milliseconds>(now - started_).count());
+}
+
+std::size_t RunState::ready(const std::string& role) const {
+  return static_cast<std::size_t>(std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
+    return entry.second.plan.role == role && entry.second.phase == NodePhase::kReady;
+  }));
+}
+
+std::string RunState::state_of(const std::string& node) const {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return "unknown";
+  switch (found->second.phase) {
+    case NodePhase::kStarting: return "starting";
+    case NodePhase::kJoined: return "joined";
+    case NodePhase::kReady: return found->second.health != Health::kAlive ? "silent" : "ready";
+    case NodePhase::kEnded: return found->second.restart_at ? "restarting" : "ended";
+  }
+  return "unknown";
+}
+
+RunState::Node* RunState::find(const std::string& name, std::uint32_t incarnation) {
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end() || found->second.incarnation != incarnation) return nullptr;
+  return &found->second;
+}
+
+const RunState::Node* RunState::ready_node(const std::string& role) const {
+  for (const auto& [name, node] : nodes_)
+    if (node.plan.role == role && node.phase == NodePhase::kReady) return &node;
+  return nullptr;
+}
+
+void RunState::tell(const std::string& node, const std::string& level, const std::string& kind,
+                    std::string text) {
+  actions_.push_back(Tell{node, level, kind, std::move(text)});
+}
+
+std::vector<Action> RunState::take_actions() { return std::exchange(actions_, {}); }
+
+// Every start is a new incarnation, also the first after a resume: nothing of an earlier life counts.
+void RunState::start(Node& node, Time now) {
+  node.phase = NodePhase::kStarting;
+  node.since = now;
+  node.killed = false;
+  node.restart_at.reset();
+  node.kill_reason.clear();
+  counters_.incarnations[node.plan.name] = ++node.incarnation;
+  // The incarnation of a learner or shard is its epoch: it only grows, over resumes too.
+  actions_.push_back(StartNode{node.plan.name, node.incarnation, node.incarnation});
+}
+
+void RunState::kill(Node& node, const std::string& reason) {
+  if (node.killed || node.phase == NodePhase::kEnded) return;
+  node.killed = true;
+  node.kill_reason = reason;
+  tell(node.plan.name, "warning", "killed", node.plan.name + " is killed: " + reason);
+  actions_.push_back(KillNode{node.plan.name});
+}
+
+bool RunState::node_joined(const std::string& name, std::uint32_t incarnation, Time now) {
+  Node* node = find(name, incarnation);
+  if (node == nullptr || node->phase == NodePhase::kEnded) return false;
+  if (node->phase == NodePhase::kStarting) {
+    node->phase = NodePhase::kJoined;
+    node->since = now;
+  }
+  node->liveness.emplace(LivenessOptions::lost_after(options_.supervision.silent_after), now);
+  node->health = Health::kAlive;
+  return true;
+}
+
+void RunState::role_ready(const std::string& name, std::uint32_t incarnation, std::uint32_t first_shard,
+                          const std::vector<std::uint64_t>& restored, std::uint64_t version, Time now) {
+  Node* node = find(name, incarnation);
+  if (node == nullptr || node->phase == NodePhase::kEnded) return;
+  node->phase = NodePhase::kReady;
+  node->since = now;
+  for (std::size_t i = 0; i < restored.size() && first_shard + i < shards_.size(); ++i) {
+    // What an earlier life of this shard held beyond what was restored is lost with it.
+    ShardLedger& shard = shards_[first_shard + i];
+    if (shard.inserted > restored[i]) {
+      const std::uint64_t lost = shard.inserted - restored[i];
+      counters_.lost_with_shard += lost;
+      tell(name, "warning", "lost_with_shard",
+           "shard " + std::to_string(first_shard + i) + " came back without the " + std::to_string(lost) +
+               " steps inserted since its last checkpoint");
+    }
+    shard = ShardLedger{restored[i], restored[i], 0};
+  }
+  if (node->plan.role == "learner") {
+    version_ = version;
+    counters_.epoch = incarnation;
+  }
+  tell(name, "info", "ready", name + " serves");
+}
+
+void RunState::pong(const std::string& name, std::uint32_t incarnation, std::uint64_t number,
+                    std::uint64_t busy_ms, const std::string& busy_with, Time now) {
+  Node* node = find(name, incarnation);
+  if (node == nullptr || node->phase == NodePhase::kEnded) return;
+  if (node->liveness) node->liveness->pong(number, now);
+  const auto limit = static_cast<std::uint64_t>(options_.supervision.step_timeout.count());
+  if (node->phase == NodePhase::kReady && node->plan.role == "environment" && busy_ms > limit)
+    kill(*node, "hung for " + std::to_string(busy_ms / 1000) + " s in " + busy_with);
+}
+
+void RunState::shard_reported(std::uint32_t shard, const ShardLedger& ledger) {
+  if (shard < shards_.size()) shards_[shard] = ledger;
+}
+
+void RunState::node_ended(const std::string& name, std::uint32_t incarnation, const std::string& reason,
+                          Time now) {
+  Node* node = find(name, incarnation);
+  if (node == nullptr || node->phase == NodePhase::kEnded) return;
+  const std::string why = node->kill_reason.empty() ? reason : node->kill_reason;
+  node->phase = NodePhase::kEnded;
+  node->since = now;
+  if (checkpoint_) {
+    if (node->plan.role == "environment" || node->plan.role == "evaluator") {
+      checkpoint_->waiting.erase(name);
+      finish_checkpoint_if_complete();
+    } else if (!checkpoint_->committing && checkpoint_->waiting.count(name) > 0) {
+      drop_checkpoint(name + " ended before its part stood");
+    }
+  }
+  if (node->plan.role == "evaluator") evaluation_.reset();
+  if (phase_ != Phase::kRunning) {
+    if (!why.empty()) tell(name, "warning", "ended", name + " ended while the run stops: " + why);
+    return;
+  }
+  const std::string cause = why.empty() ? "it left by itself" : why;
+  node->restart_at = node->budget.next_restart(now);
+  if (node->restart_at) {
+    const auto pause = duration_cast<milliseconds>(*node->restart_at - now);
+    tell(name, "warning", "restart",
+         name + " ended (" + cause + ") and is started again in " + std::to_string(pause.count()) + " ms");
+    return;
+  }
+  tell(name, "error", "gave_up",
+       name + " ended (" + cause + ") and has used up its " + std::to_string(options_.supervision.restarts) +
+           " restarts");
+  const bool spare = node->plan.role == "environment" &&
+                     std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) {
+                       const Node& other = entry.second;
+                       return other.plan.role == "environment" &&
+                              (other.phase != NodePhase::kEnded || other.restart_at.has_value());
+                     }) >= options_.actors.min;
+  if (!spare) fail(name + " cannot be kept alive: " + cause, now);
+}
+
+void RunState::tick_nodes(Time now) {
+  for (auto& [name, node] : nodes_) {
+    switch (node.phase) {
+      case NodePhase::kStarting:
+        if (now - node.since > kJoinTimeout) kill(node, "it did not connect within 30 s");
+        break;
+      case NodePhase::kJoined:
+        if (now - node.since > kReadyTimeout) kill(node, "its role did not start within 60 s");
+        [[fallthrough]];
+      case NodePhase::kReady:
+        ping(node, now);
+        break;
+      case NodePhase::kEnded:
+        if (node.restart_at && now >= *node.restart_at && phase_ == Phase::kRunning) start(node, now);
+        break;
+    }
+  }
+}
+
+void RunState::ping(Node& node, Time now) {
+  if (const auto number = node.liveness->ping_due(now))
+    actions_.push_back(PingNode{node.plan.name, *number});
+  const Health before = std::exchange(node.health, node.liveness->health());
+  if (node.health == Health::kSilent && before == Health::kAlive)
+    tell(node.plan.name, "warning", "silent", node.plan.name + " does not answer pings");
+  if (node.health == Health::kLost)
+    kill(node, "it answered no ping for " +
+                   std::to_string(options_.supervision.silent_after.count() / 1000) + " s");
+}
+
+void RunState::begin_checkpoint(Time now, bool final) {
+  Checkpoint checkpoint{.id = next_id_++,
+                        .deadline = now + (final && interrupted_ ? options_.stop.grace * 5 / 8
+                                                                 : kCheckpointTimeout),
+                        .final = final};
+  last_checkpoint_ = now;
+  std::vector<std::string> participants;
+  for (const auto& [name, node] : nodes_)
+    if (node.phase == NodePhase::kReady && !node.killed && node.plan.role != "evaluator") {
+      participants.push_back(name);
+      checkpoint.waiting.insert(name);
+    }
+  checkpoint_ = checkpoint;
+  actions_.push_back(BeginCheckpoint{checkpoint.id, actor_steps(), participants});
+}
+
+void RunState::part_written(const std::string& node, std::uint64_t id, const std::string& error) {
+  if (!checkpoint_ || checkpoint_->id != id || checkpoint_->committing) return;
+  if (!error.empty()) {
+    drop_checkpoint(node + ": " + error);
+    return;
+  }
+  checkpoint_->waiting.erase(node);
+  finish_checkpoint_if_complete();
+}
+
+void RunState::finish_checkpoint_if_complete() {
+  if (!checkpoint_ || checkpoint_->committing || !checkpoint_->waiting.empty()) return;
+  checkpoint_->committing = true;
+  actions_.push_back(CommitCheckpoint{checkpoint_->id});
+}
+
+void RunState::drop_checkpoint(const std::string& reason) {
+  actions_.push_back(AbandonCheckpoint{checkpoint_->id, reason});
+  tell("", "warning", "checkpoint_failed", "checkpoint not written: " + reason);
+  if (checkpoint_->final) final_saved_ = true;  // no second try while stopping
+  checkpoint_.reset();
+}
+
+void RunState::checkpoint_committed(std::uint64_t id, const std::string& error, Time now) {
+  if (!checkpoint_ || checkpoint_->id != id) return;
+  if (!error.empty()) tell("", "error", "checkpoint_failed", "checkpoint not written: " + error);
+  if (checkpoint_->final) final_saved_ = true;
+  last_checkpoint_ = now;
+  checkpoint_.reset();
+}
+
+void RunState::tick(Time now) {
+  tick_nodes(now);
+  if (checkpoint_ && !checkpoint_->committing && now > checkpoint_->deadline)
+    drop_checkpoint(*checkpoint_->waiting.begin() + " did not write its part in time");
+  if (evaluation_ && now - evaluation_since_ > kEvaluationTimeout) {
+    tell("", "warning", "evaluation_lost", "an evaluation gave no result within 10 minutes");
+    evaluation_.reset();
+  }
+  switch (phase_) {
+    case Phase::kRunning: tick_running(now); break;
+    case Phase::kSaving: tick_saving(now); break;
+    case Phase::kLeaving: tick_leaving(now); break;
+    case Phase::kOver: break;
+  }
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,183 @@
+// The coordinator's decisions as a pure class: membership, restarts, checkpoints, evaluations and the end
+// of the run. Time is a parameter; what is to be done comes out as actions. One owner.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "actors/config/run_options.hpp"
+#include "actors/roles/topology.hpp"
+#include "actors/runtime/liveness.hpp"
+#include "actors/runtime/restart_budget.hpp"
+
+namespace troupe::actors {
+
+// What the coordinator does next, in order.
+struct StartNode {
+  std::string node;
+  std::uint32_t incarnation = 0;
+  std::uint32_t epoch = 0;
+};
+struct KillNode {  // SIGKILL; its end comes back as node_ended
+  std::string node;
+};
+struct ShutdownNode {
+  std::string node;
+  std::string reason;
+};
+struct PingNode {
+  std::string node;
+  std::uint64_t number = 0;
+};
+struct PauseNode {
+  std::string node;
+};
+struct BeginCheckpoint {  // make the directory, then ask every participant
+  std::uint64_t id = 0;
+  std::uint64_t actor_steps = 0;
+  std::vector<std::string> participants;
+};
+struct CommitCheckpoint {  // write state and manifest; answer with checkpoint_committed
+  std::uint64_t id = 0;
+};
+struct AbandonCheckpoint {
+  std::uint64_t id = 0;
+  std::string reason;
+};
+struct BeginEvaluation {
+  std::string node;
+  std::uint64_t id = 0;
+  std::uint64_t actor_steps = 0;
+  std::uint64_t version = 0;
+};
+struct Tell {  // a line for the log and the watchers
+  std::string node, level, kind, text;
+};
+struct EndRun {  // every node is gone
+  int exit_code = 0;
+  std::string text;
+};
+using Action = std::variant<StartNode, KillNode, ShutdownNode, PingNode, PauseNode, BeginCheckpoint,
+                            CommitCheckpoint, AbandonCheckpoint, BeginEvaluation, Tell, EndRun>;
+
+// Counters that outlive nodes; saved with every checkpoint.
+struct RunCounters {
+  std::uint64_t lost_with_shard = 0;  // steps
+  std::uint64_t wall_ms = 0;          // of earlier sessions
+  std::uint64_t next_evaluation = 0;  // actor steps
+  std::map<std::string, std::uint32_t> incarnations;
+  std::uint32_t epoch = 0;            // of the newest learner
+};
+
+// A shard's ledger as last reported: inserted = held + removed, in steps.
+struct ShardLedger {
+  std::uint64_t inserted = 0, held = 0, removed = 0;
+};
+
+class RunState {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  enum class Phase { kRunning, kSaving, kLeaving, kOver };
+
+  RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCounters counters, Time now);
+
+  // Inputs. Unknown nodes and old incarnations are ignored.
+  // False: that node or incarnation is not expected.
+  bool node_joined(const std::string& node, std::uint32_t incarnation, Time now);
+  // `restored`: inserted steps of each shard from `first_shard` on; `version` of a learner.
+  void role_ready(const std::string& node, std::uint32_t incarnation, std::uint32_t first_shard,
+                  const std::vector<std::uint64_t>& restored, std::uint64_t version, Time now);
+  void pong(const std::string& node, std::uint32_t incarnation, std::uint64_t number,
+            std::uint64_t busy_ms, const std::string& busy_with, Time now);
+  void shard_reported(std::uint32_t shard, const ShardLedger& ledger);
+  void learner_reported(std::uint64_t version) { version_ = version; }
+  // `reason` empty: orderly. Comes once per incarnation, when its process (or in-process actor) is gone.
+  void node_ended(const std::string& node, std::uint32_t incarnation, const std::string& reason, Time now);
+  void part_written(const std::string& node, std::uint64_t checkpoint, const std::string& error);
+  void checkpoint_committed(std::uint64_t checkpoint, const std::string& error, Time now);
+  void evaluation_done(std::uint64_t evaluation, double mean_return, const std::string& error);
+  void stop(const std::string& reason, bool interrupted, bool hurry, Time now);
+  void fail(const std::string& reason, Time now);
+
+  // Time passes; call every 50-200 ms.
+  void tick(Time now);
+
+  // Actions since the last call, in order.
+  std::vector<Action> take_actions();
+
+  Phase phase() const { return phase_; }
+  std::uint64_t actor_steps() const;
+  std::uint64_t version() const { return version_; }
+  std::uint64_t wall_ms(Time now) const;
+  const std::vector<ShardLedger>& shards() const { return shards_; }
+  const RunCounters& counters() const { return counters_; }
+  // Ready environment actors, for flush sizes and displays.
+  std::size_t ready(const std::string& role) const;
+  // For the status display: starting | joined | ready | silent | ended | waiting.
+  std::string state_of(const std::string& node) const;
+
+ private:
+  enum class NodePhase { kStarting, kJoined, kReady, kEnded };
+  struct Node {
+    NodePlan plan;
+    NodePhase phase = NodePhase::kEnded;
+    std::uint32_t incarnation = 0;
+    Time since{};                     // of the phase
+    bool killed = false;              // KillNode was asked for
+    std::optional<Time> restart_at;   // kEnded and waiting
+    std::string kill_reason;
+    std::optional<Liveness> liveness; // since it joined
+    Health health = Health::kAlive;
+    RestartBudget budget;
+  };
+  struct Checkpoint {
+    std::uint64_t id = 0;
+    Time deadline{};
+    std::set<std::string> waiting;
+    bool committing = false;
+    bool final = false;
+  };
+
+  void start(Node& node, Time now);
+  void kill(Node& node, const std::string& reason);
+  void tick_nodes(Time now);
+  void ping(Node& node, Time now);
+  void tick_running(Time now);
+  void tick_saving(Time now);
+  void tick_leaving(Time now);
+  void begin_checkpoint(Time now, bool final);
+  void drop_checkpoint(const std::string& reason);
+  void finish_checkpoint_if_complete();
+  void leave(Time now);
+  void tell(const std::string& node, const std::string& level, const std::string& kind, std::string text);
+  Node* find(const std::string& name, std::uint32_t incarnation);
+  const Node* ready_node(const std::string& role) const;
+  bool all_ended() const;
+
+  const RunOptions options_;
+  std::map<std::string, Node> nodes_;
+  RunCounters counters_;
+  std::vector<ShardLedger> shards_;
+  std::uint64_t version_ = 0;
+  Phase phase_ = Phase::kRunning;
+  Time started_, last_checkpoint_, phase_since_;
+  std::uint64_t next_id_ = 1;
+  std::optional<Checkpoint> checkpoint_;
+  std::optional<std::uint64_t> evaluation_;  // running
+  Time evaluation_since_{};
+  std::uint64_t evaluated_version_ = ~std::uint64_t{0};
+  bool final_saved_ = false;
+  int exit_code_ = 0;
+  std::string end_text_;
+  bool interrupted_ = false;
+  bool hurry_ = false;
+  std::vector<Action> actions_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,130 @@
+// Implements the shards of one node.
+#include "actors/roles/shard_host.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "actors/roles/checkpoint_store.hpp"
+#include "actors/roles/table_setup.hpp"
+#include "actors/runtime/thread_settings.hpp"
+#include "envs/registry.hpp"
+#include "replay/checkpoint.hpp"
+
+namespace troupe::actors {
+namespace {
+
+std::string file_name(std::uint32_t shard) { return "replay-" + std::to_string(shard) + ".table"; }
+
+}  // namespace
+
+Result<std::unique_ptr<ShardHost>> ShardHost::open(const RoleContext& context, std::uint32_t first,
+                                                   std::uint32_t count, bool remote_samples) {
+  const RunOptions& options = context.options;
+  auto env = envs::make_env(options.environment.name, {.time_limit = options.environment.time_limit});
+  if (!env) return tl::unexpected(env.error());
+  const replay::Signature signature = replay::signature_of((*env)->spec());
+  std::unique_ptr<ShardHost> host(new ShardHost(first));
+  for (std::uint32_t shard = first; shard < first + count; ++shard) {
+    auto table = replay::Table::create(table_options(options, shard, context.assignment.epoch), signature);
+    if (!table) return tl::unexpected(table.error());
+    const std::string& from = context.assignment.restore_directory;
+    if (!from.empty()) {
+      const auto path = std::filesystem::path(from) / file_name(shard);
+      auto restored = replay::restore(**table, path);
+      if (restored)
+        host->notes_.insert(host->notes_.end(), restored->begin(), restored->end());
+      else if (restored.error().code == ErrorCode::kNotFound)
+        host->notes_.push_back("shard " + std::to_string(shard) + " starts empty: " + restored.error().message);
+      else
+        return tl::unexpected(restored.error());
+    }
+    const std::string name = "shard" + std::to_string(shard);
+    std::shared_ptr<replay::Table> shared = std::move(*table);
+    auto server = ShardServer::open(shared, context.channel_endpoint(name),
+                                    remote_samples ? context.channel_endpoint(name + "-samples") : "");
+    if (!server) return tl::unexpected(server.error());
+    host->tables_.push_back(std::move(shared));
+    host->servers_.push_back(std::move(*server));
+  }
+  return host;
+}
+
+ShardHost::~ShardHost() { stop(); }
+
+RoleReady ShardHost::ready_message() const {
+  RoleReady ready;
+  ready.first_shard = first_;
+  nlohmann::json inserted = nlohmann::json::array();
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    ready.data_endpoints.push_back(servers_[i]->data_endpoint());
+    if (!servers_[i]->sample_endpoint().empty())
+      ready.sample_endpoints.push_back(servers_[i]->sample_endpoint());
+    inserted.push_back(tables_[i]->statistics().inserted_steps);
+  }
+  ready.state_json = nlohmann::json{{"inserted_steps", inserted}}.dump();
+  return ready;
+}
+
+void ShardHost::serve() {
+  for (const auto& server : servers_)
+    threads_.emplace_back([server = server.get()](const std::stop_token& stop) {
+      name_thread("shard");
+      while (!stop.stop_requested()) server->serve(std::chrono::milliseconds{20});
+    });
+}
+
+void ShardHost::stop() {
+  for (const auto& table : tables_) table->close();
+  threads_.clear();  // asks each to stop and joins it
+}
+
+std::vector<replay::TableSnapshot> ShardHost::cut() const {
+  std::vector<replay::TableSnapshot> cuts;
+  for (const auto& table : tables_) cuts.push_back(table->snapshot());
+  return cuts;
+}
+
+Result<std::vector<FilePart>> ShardHost::write_cuts(const std::vector<replay::TableSnapshot>& cuts,
+                                                    const std::filesystem::path& directory) {
+  std::vector<FilePart> parts;
+  for (const replay::TableSnapshot& cut : cuts) {
+    const std::string name = file_name(cut.options.shard);
+    if (auto written = replay::write_checkpoint(cut, directory / name); !written)
+      return tl::unexpected(written.error());
+    auto part = describe_file(directory, name);
+    if (!part) return tl::unexpected(part.error());
+    parts.push_back(std::move(*part));
+  }
+  return parts;
+}
+
+void ShardHost::report(std::map<std::string, double>& counters,
+                       std::map<std::string, double>& gauges) const {
+  double held = 0, bytes = 0;
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    const replay::TableStatistics s = tables_[i]->statistics();
+    const std::string prefix = "shard" + std::to_string(first_ + i) + "/";
+    const auto add = [&](const char* name, std::uint64_t value) {
+      counters[prefix + name] = static_cast<double>(value);
+      counters[name] += static_cast<double>(value);
+    };
+    add("inserted_steps", s.inserted_steps);
+    add("held_steps", s.held_steps);  // not monotone; the ledger needs the three of one moment
+    add("removed_steps", s.removed_steps);
+    add("lost_steps", s.lost_steps);
+    add("inserted", s.inserted_items);
+    add("sampled", s.sampled_items);
+    add("duplicate_chunks", s.duplicate_chunks);
+    add("not_finite_chunks", s.not_finite_chunks);
+    add("malformed_chunks", s.malformed_chunks + servers_[i]->corrupt());
+    add("insert_blocked_ms", s.insert_blocked_ms);
+    add("sample_blocked_ms", s.sample_blocked_ms);
+    gauges[prefix + "limiter_cursor"] = s.cursor;
+    gauges["samples_per_insert"] = s.samples_per_insert;
+    held += static_cast<double>(s.held_items);
+    bytes += static_cast<double>(s.bytes_held);
+  }
+  gauges["items_held"] = held;
+  gauges["bytes_held"] = bytes;
+}
+
+}  // namespace troupe::actors

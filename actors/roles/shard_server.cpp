@@ -1,0 +1,152 @@
+// Implements the shard's side of the data channels.
+#include "actors/roles/shard_server.hpp"
+
+#include <algorithm>
+
+#include "actors/messages/data_protocol.hpp"
+#include "actors/roles/batch_message.hpp"
+#include "replay/codec.hpp"
+
+namespace troupe::actors {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+// How soon a chunk that the limiter held back is offered again.
+constexpr milliseconds kRetry{1};
+
+// Worker, incarnation and sequence of an encoded chunk, at their fixed place in replay/codec.hpp's
+// layout, for answering one that cannot be decoded.
+std::optional<std::array<std::uint64_t, 3>> key_of(const Bytes& bytes) {
+  constexpr std::size_t kOffset = 24;
+  std::uint32_t worker = 0, incarnation = 0;
+  std::uint64_t sequence = 0;
+  if (bytes.size() < kOffset + 16) return std::nullopt;
+  std::memcpy(&worker, bytes.data() + kOffset, sizeof worker);
+  std::memcpy(&incarnation, bytes.data() + kOffset + 4, sizeof incarnation);
+  std::memcpy(&sequence, bytes.data() + kOffset + 8, sizeof sequence);
+  return std::array<std::uint64_t, 3>{worker, incarnation, sequence};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ShardServer>> ShardServer::open(std::shared_ptr<replay::Table> table,
+                                                       const std::string& data_endpoint,
+                                                       const std::string& sample_endpoint) {
+  auto data = open_channel_server(data_endpoint);
+  if (!data) return tl::unexpected(data.error());
+  std::unique_ptr<ChannelServer> samples;
+  if (!sample_endpoint.empty()) {
+    auto opened = open_channel_server(sample_endpoint);
+    if (!opened) return tl::unexpected(opened.error());
+    samples = std::move(*opened);
+  }
+  return std::unique_ptr<ShardServer>(
+      new ShardServer(std::move(table), std::move(*data), std::move(samples)));
+}
+
+ShardServer::ShardServer(std::shared_ptr<replay::Table> table, std::unique_ptr<ChannelServer> data,
+                         std::unique_ptr<ChannelServer> samples)
+    : table_(std::move(table)), data_(std::move(data)), samples_(std::move(samples)) {}
+
+void ShardServer::serve(milliseconds timeout) {
+  if (!pending_.empty() || !wanted_.empty() || samples_) timeout = std::min(timeout, kRetry);
+  while (auto received = data_->receive(timeout)) {
+    timeout = milliseconds{0};
+    take_chunk(*received);
+  }
+  insert_pending();
+  if (!samples_) return;
+  while (auto received = samples_->receive(milliseconds{0})) take_request(*received);
+  answer_requests();
+}
+
+void ShardServer::take_chunk(const ChannelServer::Received& received) {
+  if (received.message.kind != static_cast<std::uint8_t>(DataKind::kSegment) ||
+      !received.message.payload) {
+    ++corrupt_;
+    return;
+  }
+  auto chunk = replay::decode(*received.message.payload, table_->signature());
+  if (!chunk) {
+    ++corrupt_;
+    if (const auto key = key_of(*received.message.payload))
+      refuse(received.peer, *key, chunk.error().message);
+    return;
+  }
+  // A resent chunk may still wait here: its answer follows when it is in.
+  const replay::ChunkHeader& header = (*chunk)->header;
+  const auto same = [&](const Pending& pending) {
+    const replay::ChunkHeader& other = pending.chunk->header;
+    return other.worker == header.worker && other.incarnation == header.incarnation &&
+           other.sequence == header.sequence;
+  };
+  if (const auto waiting = std::find_if(pending_.begin(), pending_.end(), same);
+      waiting != pending_.end()) {
+    waiting->peer = received.peer;
+    return;
+  }
+  pending_.push_back({received.peer, std::move(*chunk)});
+}
+
+// In order of arrival, so that an episode's steps are never shuffled.
+void ShardServer::insert_pending() {
+  while (!pending_.empty()) {
+    const Pending& first = pending_.front();
+    const replay::InsertOutcome outcome = table_->try_insert(first.chunk);
+    if (outcome.kind == replay::InsertOutcome::Kind::kWouldBlock) {
+      pending_reason_ = outcome.error.message;
+      return;
+    }
+    const replay::ChunkHeader& header = first.chunk->header;
+    if (outcome.kind == replay::InsertOutcome::Kind::kRefused)
+      refuse(first.peer, {header.worker, header.incarnation, header.sequence}, outcome.error.message);
+    else
+      acknowledge(first.peer, header);
+    pending_.pop_front();
+  }
+  pending_reason_.clear();
+}
+
+// A peer that is gone sends again when it comes back, and is answered then.
+void ShardServer::acknowledge(const std::string& peer, const replay::ChunkHeader& header) {
+  (void)data_->send(peer, words_message<3>(DataKind::kAck,
+                                           {header.worker, header.incarnation, header.sequence}));
+}
+
+void ShardServer::refuse(const std::string& peer, const std::array<std::uint64_t, 3>& key,
+                         const std::string& why) {
+  const std::span<const std::uint8_t> text(reinterpret_cast<const std::uint8_t*>(why.data()), why.size());
+  (void)data_->send(peer, words_message(DataKind::kRefused, key, text));
+}
+
+void ShardServer::take_request(const ChannelServer::Received& received) {
+  const auto words = words_of<2>(received.message);
+  constexpr std::uint64_t kMostItems = 1U << 24;
+  if (received.message.kind != static_cast<std::uint8_t>(DataKind::kWantBatch) || !words ||
+      (*words)[1] == 0 || (*words)[1] > kMostItems) {
+    ++corrupt_;
+    return;
+  }
+  for (const Wanted& wanted : wanted_)
+    if (wanted.peer == received.peer && wanted.batch_id == (*words)[0]) return;
+  wanted_.push_back({received.peer, (*words)[0], (*words)[1]});
+}
+
+void ShardServer::answer_requests() {
+  while (!wanted_.empty()) {
+    const Wanted& first = wanted_.front();
+    const auto items = table_->try_sample(first.items);
+    if (!items) return;  // the limiter says when
+    if (batch_.items() != static_cast<std::int64_t>(first.items))
+      batch_ = replay::Batch(table_->batch_columns(), static_cast<std::int64_t>(first.items));
+    if (table_->gather(*items, batch_)) {
+      const std::uint64_t held = table_->statistics().held_items;
+      (void)samples_->send(first.peer, encode_batch(batch_, first.batch_id, held));
+    }
+    wanted_.pop_front();
+  }
+}
+
+}  // namespace troupe::actors
