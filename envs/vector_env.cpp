@@ -126,6 +126,8 @@ VectorEnv::Outcome VectorEnv::advance(std::int64_t index, std::span<const float>
     return {.transition = *transition};
   } catch (const std::exception& exception) {
     return {.fault = Fault::kException, .reason = std::string("it threw: ") + exception.what()};
+  } catch (...) {
+    return {.fault = Fault::kException, .reason = "it threw something that is no std::exception"};
   }
 }
 
@@ -170,7 +172,8 @@ Result<void> VectorEnv::start_episode(std::int64_t index, std::span<float> obser
   episode.total = 0;
   Result<void> done;
   for (int attempt = 0; attempt < kMaxResets; ++attempt) {
-    done = try_reset(index, stream_seed(episode.stream, "episode", episode.number++));
+    episode.seed = stream_seed(episode.stream, "episode", episode.number++);
+    done = try_reset(index, episode.seed);
     if (!done) continue;
     write_observation(index, observation);
     return done;
@@ -188,13 +191,19 @@ Result<void> VectorEnv::try_reset(std::int64_t index, std::uint64_t seed) {
     return done;
   } catch (const std::exception& exception) {
     return fail(ErrorCode::kInternal, std::string("its reset threw: ") + exception.what());
+  } catch (...) {
+    return fail(ErrorCode::kInternal, "its reset threw something that is no std::exception");
   }
 }
 
-// Into observations_; false when an element is not finite as a float.
+// Into observations_; false when an element does not fit a float.
 bool VectorEnv::read_observation(std::int64_t index) {
   const std::span<double> values = row(std::span<double>(observations_), index);
   envs_[static_cast<std::size_t>(index)]->observe(values);
+  return all_finite(values);
+}
+
+bool VectorEnv::all_finite(std::span<const double> values) {
   bool finite = true;
   for (const double value : values) finite &= fits_float(value);
   return finite;

@@ -18,6 +18,8 @@
 
 namespace troupe::envs {
 
+class StateReader;
+
 // What one step of one environment gave. An episode is over when `ended()`: the row in
 // `observations` is then the first observation of the next one, and the step's own last observation
 // is VectorEnv::final_observation(i).
@@ -92,6 +94,11 @@ class VectorEnv {
   std::span<const double> observation(std::int64_t index) const {
     return row(std::span<const double>(observations_), index);
   }
+  // What the current episode of environment `index` was reset with: Env::reset(seed) replays its
+  // start.
+  std::uint64_t episode_seed(std::int64_t index) const {
+    return episodes_[static_cast<std::size_t>(index)].seed;
+  }
 
   // Everything: environments, episode seeds, returns, current observations, counters. After
   // load_state on a VectorEnv of the same task and count, equal actions give bitwise equal results;
@@ -107,6 +114,7 @@ class VectorEnv {
   struct Episode {
     std::uint64_t stream = 0;  // seed of the environment's stream of episode seeds
     std::uint64_t number = 0;  // of the next episode
+    std::uint64_t seed = 0;    // of the current one
     std::int64_t steps = 0;
     double total = 0;
   };
@@ -134,6 +142,9 @@ class VectorEnv {
   bool read_observation(std::int64_t index);
   void write_observation(std::int64_t index, std::span<float> out) const;
   Result<void> check_buffer(std::size_t size) const;
+  Result<void> load_one(std::int64_t index, StateReader& reader, bool started);
+  // Whether all fit a float32: neither NaN nor infinite nor beyond its range.
+  static bool all_finite(std::span<const double> values);
 
   std::vector<std::unique_ptr<Env>> envs_;
   ActionMap action_map_;

@@ -60,16 +60,7 @@ Result<void> VectorEnv::load_state(std::span<const std::uint8_t> bytes,
                    std::to_string(envs_.size()));
 
   for (std::int64_t i = 0; i < count(); ++i) {
-    std::uint64_t size = 0;
-    bool complete = false;
-    if (!reader.read(episodes_[static_cast<std::size_t>(i)]) ||
-        !reader.read(row(std::span<double>(observations_), i)) || !reader.read(size))
-      return corrupt("ends in environment " + std::to_string(i));
-    const std::span<const std::uint8_t> own = reader.take(size, complete);
-    if (!complete) return corrupt("ends in environment " + std::to_string(i));
-    // Before the first reset there is no episode to restore.
-    if (started == 0) continue;
-    if (Result<void> loaded = envs_[static_cast<std::size_t>(i)]->load_state(own); !loaded)
+    if (Result<void> loaded = load_one(i, reader, started != 0); !loaded)
       return corrupt("is damaged in environment " + std::to_string(i) + ": " +
                      loaded.error().message);
     if (!observations.empty()) write_observation(i, row(observations, i));
@@ -78,6 +69,20 @@ Result<void> VectorEnv::load_state(std::span<const std::uint8_t> bytes,
   counters_ = counters;
   started_ = started != 0;
   return {};
+}
+
+Result<void> VectorEnv::load_one(std::int64_t index, StateReader& reader, bool started) {
+  Episode& episode = episodes_[static_cast<std::size_t>(index)];
+  const std::span<double> values = row(std::span<double>(observations_), index);
+  std::uint64_t size = 0;
+  bool complete = reader.read(episode) && reader.read(values) && reader.read(size);
+  const std::span<const std::uint8_t> own =
+      complete ? reader.take(size, complete) : std::span<const std::uint8_t>{};
+  if (!complete) return fail(ErrorCode::kCorrupt, "the bytes end too early");
+  if (episode.steps < 0 || !all_finite(values))
+    return fail(ErrorCode::kCorrupt, "its episode step or observation is impossible");
+  // Before the first reset there is no episode to restore.
+  return started ? envs_[static_cast<std::size_t>(index)]->load_state(own) : Result<void>{};
 }
 
 }  // namespace troupe::envs

@@ -24,7 +24,7 @@ class Cartpole final : public SuiteTask {
   }
 
  private:
-  Result<void> initialize_episode(Random& random) override {
+  void draw_state(Random& random) override {
     mjData* data = simulation_.d();
     if (start_ == CartpoleStart::kHanging) {
       data->qpos[0] = 0.01 * random.normal();
@@ -35,7 +35,6 @@ class Cartpole final : public SuiteTask {
     }
     data->qvel[0] = 0.01 * random.normal();
     data->qvel[1] = 0.01 * random.normal();
-    return {};
   }
 
   double reward() const override {
@@ -58,7 +57,7 @@ class Cartpole final : public SuiteTask {
 }  // namespace
 
 Result<std::unique_ptr<Env>> make_cartpole(std::string name, CartpoleStart start) {
-  auto model = mujoco::Model::load("cartpole.xml");
+  auto model = load_model("cartpole.xml", {.positions = 2, .velocities = 2, .bodies = 3});
   if (!model) return tl::unexpected(std::move(model.error()));
   const Result<int> pole = (*model)->id(mjOBJ_BODY, "pole_1");
   if (!pole) return tl::unexpected(pole.error());

@@ -12,7 +12,8 @@ constexpr int kSettlingSteps = 200;  // physics steps before an episode starts
 class Cheetah final : public SuiteTask {
  public:
   Cheetah(std::string name, std::shared_ptr<const mujoco::Model> model, int speed_sensor)
-      : SuiteTask(std::move(name), std::move(model), 1), speed_sensor_(speed_sensor) {
+      : SuiteTask(std::move(name), std::move(model), 1, kSettlingSteps),
+        speed_sensor_(speed_sensor) {
     spec_.observations = {{.name = "position", .shape = {8}}, {.name = "velocity", .shape = {9}}};
   }
 
@@ -22,15 +23,9 @@ class Cheetah final : public SuiteTask {
   }
 
  private:
-  Result<void> initialize_episode(Random& random) override {
-    const mjModel* model = simulation_.m();
-    for (int joint = 0; joint < model->njnt; ++joint)
-      if (model->jnt_limited[joint])
-        simulation_.d()->qpos[model->jnt_qposadr[joint]] =
-            random.uniform(model->jnt_range[2 * joint], model->jnt_range[2 * joint + 1]);
-    Result<void> settled = simulation_.step(kSettlingSteps);
-    simulation_.d()->time = 0;
-    return settled;
+  void draw_state(Random& random) override {
+    for (int joint = 0; joint < m()->njnt; ++joint)
+      if (m()->jnt_limited[joint]) draw_limited(joint, random);
   }
 
   double reward() const override {
@@ -47,7 +42,7 @@ class Cheetah final : public SuiteTask {
 }  // namespace
 
 Result<std::unique_ptr<Env>> make_cheetah(std::string name) {
-  auto model = mujoco::Model::load("cheetah.xml");
+  auto model = load_model("cheetah.xml", {.positions = 9, .velocities = 9, .bodies = 8});
   if (!model) return tl::unexpected(std::move(model.error()));
   const Result<int> sensor = (*model)->id(mjOBJ_SENSOR, "torso_subtreelinvel");
   if (!sensor) return tl::unexpected(sensor.error());

@@ -3,8 +3,10 @@
 // Env's.
 #pragma once
 
+#include <algorithm>
+#include <memory>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "envs/env.hpp"
 #include "envs/mujoco/simulation.hpp"
@@ -15,20 +17,8 @@ namespace troupe::envs::dmc {
 class SuiteTask : public Env {
  public:
   const EnvSpec& spec() const override { return spec_; }
-
-  Result<void> reset(std::uint64_t seed) override {
-    Random random(seed);
-    if (Result<void> done = simulation_.reset(); !done) return done;
-    if (Result<void> done = initialize_episode(random); !done) return done;
-    return simulation_.forward();
-  }
-
-  Result<Transition> step(std::span<const double> action) override {
-    std::copy(action.begin(), action.end(), simulation_.d()->ctrl);
-    if (Result<void> done = simulation_.step(spec_.physics_steps); !done)
-      return tl::unexpected(std::move(done.error()));
-    return Transition{.reward = reward()};
-  }
+  Result<void> reset(std::uint64_t seed) override;
+  Result<Transition> step(std::span<const double> action) override;
 
   // Randomness is spent in reset alone, so the physics is the whole state.
   void save_state(std::vector<std::uint8_t>& out) const override { simulation_.save(out); }
@@ -36,27 +26,37 @@ class SuiteTask : public Env {
     return simulation_.load(bytes);
   }
 
+  // The first half of reset: the state drawn from `seed`, before it settles.
+  Result<void> draw(std::uint64_t seed);
+  // Physics steps that a reset runs before the episode starts.
+  int settling_steps() const { return settling_steps_; }
   // For benchmarks and tests that compare with MuJoCo itself.
   mujoco::Simulation& simulation() { return simulation_; }
 
  protected:
-  SuiteTask(std::string name, std::shared_ptr<const mujoco::Model> model, int physics_steps)
-      : simulation_(std::move(model)) {
-    spec_.name = std::move(name);
-    spec_.action = simulation_.model().action_spec();
-    spec_.physics_steps = physics_steps;
-    spec_.control_timestep = simulation_.m()->opt.timestep * physics_steps;
-  }
+  SuiteTask(std::string name, std::shared_ptr<const mujoco::Model> model, int physics_steps,
+            int settling_steps = 0);
 
-  // Draws the first state, on top of the model's default one.
-  virtual Result<void> initialize_episode(Random& random) = 0;
+  // Draws a state on top of the model's default one.
+  virtual void draw_state(Random& random) = 0;
   virtual double reward() const = 0;
 
+  const mjModel* m() const { return simulation_.m(); }
   const mjData* d() const { return simulation_.d(); }
+  // Draws the position of a limited joint within its range.
+  void draw_limited(int joint, Random& random);
 
   EnvSpec spec_;
   mujoco::Simulation simulation_;
+  int settling_steps_;
 };
+
+// Loads a domain's model and makes sure that what observe() reads is there: kInvalidArgument when
+// the file has other numbers of positions, velocities or bodies than the reference.
+struct ModelSizes {
+  int positions, velocities, bodies;
+};
+Result<std::shared_ptr<const mujoco::Model>> load_model(std::string_view file, ModelSizes sizes);
 
 // Copies `size` numbers and returns the place behind them.
 inline double* write(const mjtNum* source, int size, double* out) {

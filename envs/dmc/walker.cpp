@@ -26,7 +26,7 @@ class Walker final : public SuiteTask {
 
   void observe(std::span<double> values) const override {
     double* out = values.data();
-    for (int body = 1; body < simulation_.m()->nbody; ++body) {
+    for (int body = 1; body < m()->nbody; ++body) {
       *out++ = d()->xmat[9 * body];      // xx
       *out++ = d()->xmat[9 * body + 2];  // xz
     }
@@ -36,16 +36,14 @@ class Walker final : public SuiteTask {
 
  private:
   // Limited joints within their range, the torso turned by any angle; it falls to the floor.
-  Result<void> initialize_episode(Random& random) override {
-    const mjModel* model = simulation_.m();
-    for (int joint = 0; joint < model->njnt; ++joint) {
-      mjtNum& position = simulation_.d()->qpos[model->jnt_qposadr[joint]];
-      if (model->jnt_limited[joint])
-        position = random.uniform(model->jnt_range[2 * joint], model->jnt_range[2 * joint + 1]);
-      else if (model->jnt_type[joint] == mjJNT_HINGE)
-        position = random.uniform(-std::numbers::pi, std::numbers::pi);
+  void draw_state(Random& random) override {
+    for (int joint = 0; joint < m()->njnt; ++joint) {
+      if (m()->jnt_limited[joint])
+        draw_limited(joint, random);
+      else if (m()->jnt_type[joint] == mjJNT_HINGE)
+        simulation_.d()->qpos[m()->jnt_qposadr[joint]] =
+            random.uniform(-std::numbers::pi, std::numbers::pi);
     }
-    return {};
   }
 
   double reward() const override {
@@ -71,7 +69,7 @@ class Walker final : public SuiteTask {
 }  // namespace
 
 Result<std::unique_ptr<Env>> make_walker(std::string name, double speed) {
-  auto model = mujoco::Model::load("walker.xml");
+  auto model = load_model("walker.xml", {.positions = 9, .velocities = 9, .bodies = 8});
   if (!model) return tl::unexpected(std::move(model.error()));
   const Result<int> torso = (*model)->id(mjOBJ_BODY, "torso");
   if (!torso) return tl::unexpected(torso.error());

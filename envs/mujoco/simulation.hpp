@@ -29,6 +29,7 @@ class Model {
   static Result<std::shared_ptr<const Model>> load(std::string_view file);
 
   const mjModel* get() const { return model_.get(); }
+  const std::string& path() const { return path_; }
   // The same model with actuators switched off, as the Control Suite computes the start of an
   // episode.
   const mjModel* without_actuation() const { return &without_actuation_; }
