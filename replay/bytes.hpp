@@ -25,10 +25,7 @@ class ByteWriter {
   template <class T>
   requires std::is_arithmetic_v<T>
   void put(T value) { bytes(&value, sizeof value); }
-  void bytes(const void* data, std::size_t size) {
-    const auto* first = static_cast<const std::uint8_t*>(data);
-    out_.insert(out_.end(), first, first + size);
-  }
+  void bytes(const void* data, std::size_t size);
   // u64 count, then the elements as they lie in memory.
   template <class T>
   requires std::is_trivially_copyable_v<T>

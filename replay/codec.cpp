@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint32_t kMagic = 0x4b435254;  // "TRCK"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kPreamble = 24;  // magic to spec hash
+constexpr std::size_t kHeader = 49;    // worker to learner_epoch
 constexpr std::size_t kChecksum = 4;
 
 std::string text(std::uint64_t value) { return std::to_string(value); }
@@ -147,14 +148,22 @@ std::string describe(const ChunkHeader& header) {
          text(std::uint64_t{header.first_step} + header.steps - 1);
 }
 
+std::uint64_t encoded_bytes(const ChunkHeader& header, const Signature& signature) {
+  std::uint64_t total = kPreamble + kHeader + 4 + payload_bytes(header, signature) + kChecksum;
+  for (const auto* columns : {&signature.observation, &signature.step})
+    for (const Column& column : *columns)
+      total += 11 + column.name.size() + 8 * column.shape.size();
+  return total;
+}
+
 std::vector<std::uint8_t> encode(const Chunk& chunk, const Signature& signature) {
   std::vector<std::uint8_t> bytes;
-  const std::size_t names = 64 * (signature.observation.size() + signature.step.size());
-  bytes.reserve(128 + names + chunk.bytes());
+  const std::uint64_t size = encoded_bytes(chunk.header, signature);
+  bytes.reserve(size);
   ByteWriter out(bytes);
   out.put(kMagic);
   out.put(kVersion);
-  out.put(std::uint64_t{0});  // the size, known at the end
+  out.put(size);
   out.put(chunk.header.spec_hash);
   put_header(out, chunk.header);
   out.put(static_cast<std::uint16_t>(signature.observation.size()));
@@ -164,8 +173,6 @@ std::vector<std::uint8_t> encode(const Chunk& chunk, const Signature& signature)
   for (const auto& column : chunk.observation) out.bytes(column.data(), column.size());
   for (const auto& column : chunk.step) out.bytes(column.data(), column.size());
   out.bytes(chunk.reward.data(), chunk.reward.size() * sizeof(float));
-  const std::uint64_t size = bytes.size() + kChecksum;
-  std::memcpy(bytes.data() + 8, &size, sizeof size);
   out.put(crc32c(bytes));
   return bytes;
 }

@@ -28,6 +28,9 @@ struct DecodeLimits {
 // `chunk` must pass check_shape. One pass of memcpy plus the checksum.
 std::vector<std::uint8_t> encode(const Chunk& chunk, const Signature& signature);
 
+// Size of encode's result for a chunk with this header.
+std::uint64_t encoded_bytes(const ChunkHeader& header, const Signature& signature);
+
 // kCorrupt, with the reason, for bytes that are cut, changed, of another version or of another
 // spec; the size of every part is compared with the bytes at hand before anything is allocated. The
 // chunk passes check_shape.

@@ -22,19 +22,6 @@ ItemStore::ItemStore(const TableOptions& options)
     discounts_.push_back(static_cast<float>(std::pow(options.discount, static_cast<double>(k))));
 }
 
-template <class Visit>
-std::uint32_t ItemStore::walk(ChunkSlot slot, std::uint32_t row, std::uint32_t steps,
-                              Visit visit) const {
-  row += steps;
-  visit(slot);
-  while (row >= chunks_[slot].chunk->header.observation_rows()) {
-    row -= chunks_[slot].chunk->header.steps;
-    slot = chunks_[slot].next;
-    visit(slot);
-  }
-  return row;
-}
-
 ChunkSlot ItemStore::store_chunk(ChunkPtr chunk) {
   bytes_held_ += chunk->bytes();
   if (free_chunks_.empty()) {
@@ -95,8 +82,8 @@ void ItemStore::add_item(const BuiltItem& item, std::vector<ChunkPtr>& garbage) 
   items_[slot] = {.chunk = item.chunk,
                   .row = item.row,
                   .steps = static_cast<std::uint16_t>(item.steps),
-                  .terminal = item.terminal,
-                  .live = true,
+                  .terminal = item.terminal ? std::uint8_t{1} : std::uint8_t{0},
+                  .live = 1,
                   .reward = item.reward,
                   .generation = generation};
   walk(item.chunk, item.row, item.steps, [&](ChunkSlot held) { ++chunks_[held].references; });
@@ -109,7 +96,7 @@ void ItemStore::remove_one(std::vector<ChunkPtr>& garbage) {
   selector_->erase(slot);
   remover_->erase(slot);
   ItemRecord& item = items_[slot];
-  item.live = false;
+  item.live = 0;
   // Counted down only after the walk, which reads the links.
   std::vector<ChunkSlot>& span = addition_.released;
   const std::size_t first = span.size();
@@ -151,7 +138,7 @@ void ItemStore::draw(std::size_t n, std::vector<SampledItem>& out) {
     sampled.slot = one.key;
     sampled.generation = item.generation;
     sampled.reward = item.reward;
-    sampled.discount = item.terminal ? 0.0F : discounts_[item.steps];
+    sampled.discount = item.terminal != 0 ? 0.0F : discounts_[item.steps];
     sampled.probability = one.probability;
   }
   limiter_.commit_sample(n);
@@ -159,7 +146,7 @@ void ItemStore::draw(std::size_t n, std::vector<SampledItem>& out) {
 
 bool ItemStore::update_priority(const ItemKey& key, double priority) {
   const bool current = key.shard == options_.shard && key.shard_epoch == options_.shard_epoch &&
-                       key.slot < items_.size() && items_[key.slot].live &&
+                       key.slot < items_.size() && items_[key.slot].live != 0 &&
                        items_[key.slot].generation == key.generation;
   if (current) selector_->update(key.slot, priority);
   ++(current ? counters_.priority_updates : counters_.stale_priorities);

@@ -16,16 +16,18 @@
 
 namespace troupe::replay {
 
-// One slot of the table. `generation` counts the items that the slot has held.
+// One slot of the table. `generation` counts the items that the slot has held. Checkpoints hold it
+// as it lies in memory, hence flags of one byte, 0 or 1.
 struct ItemRecord {
   ChunkSlot chunk = 0;
   std::uint32_t row = 0;
   std::uint16_t steps = 0;
-  bool terminal = false;
-  bool live = false;
+  std::uint8_t terminal = 0;
+  std::uint8_t live = 0;
   float reward = 0;
   std::uint32_t generation = 0;
 };
+static_assert(sizeof(ItemRecord) == 20);
 
 // A chunk, the slot of the one that continues its episode, and how many items and windows need it.
 struct StoredChunk {
@@ -93,6 +95,7 @@ class ItemStore {
   void prefetch(std::span<const Selector::Drawn> drawn) const;
   Result<void> check_item(const ItemRecord& item) const;
   Result<void> count_references();
+  Result<void> check_ledger() const;
 
   TableOptions options_;
   ItemBuilder builder_;
@@ -109,5 +112,18 @@ class ItemStore {
   ItemBuilder::Addition addition_;      // scratch
   std::vector<Selector::Drawn> drawn_;  // scratch
 };
+
+template <class Visit>
+std::uint32_t ItemStore::walk(ChunkSlot slot, std::uint32_t row, std::uint32_t steps,
+                              Visit visit) const {
+  row += steps;
+  visit(slot);
+  while (row >= chunks_[slot].chunk->header.observation_rows()) {
+    row -= chunks_[slot].chunk->header.steps;
+    slot = chunks_[slot].next;
+    visit(slot);
+  }
+  return row;
+}
 
 }  // namespace troupe::replay

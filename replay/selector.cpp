@@ -8,15 +8,14 @@
 namespace troupe::replay {
 namespace {
 
-// Keys of a saved selector, in its order: all below `keys`, none twice.
-bool read_keys(ByteReader& in, std::size_t keys, std::vector<Selector::Key>& out) {
-  if (!in.array(out) || out.size() > keys) return false;
-  std::vector<bool> seen(keys);
+// Keys of a saved selector, in its order: each live key once.
+bool read_keys(ByteReader& in, std::vector<bool> live, std::vector<Selector::Key>& out) {
+  if (!in.array(out)) return false;
   for (const Selector::Key key : out) {
-    if (key >= keys || seen[key]) return false;
-    seen[key] = true;
+    if (key >= live.size() || !live[key]) return false;
+    live[key] = false;
   }
-  return true;
+  return std::find(live.begin(), live.end(), true) == live.end();
 }
 
 }  // namespace
@@ -40,11 +39,11 @@ Selector::Drawn UniformSelector::sample(Random& random) {
 
 void UniformSelector::save(ByteWriter& out) const { out.array(std::span<const Key>(keys_)); }
 
-bool UniformSelector::load(ByteReader& in, std::size_t keys) {
+bool UniformSelector::load(ByteReader& in, const std::vector<bool>& live) {
   std::vector<Key> loaded;
-  if (!read_keys(in, keys, loaded)) return false;
+  if (!read_keys(in, live, loaded)) return false;
   keys_ = std::move(loaded);
-  positions_.assign(keys, 0);
+  positions_.assign(live.size(), 0);
   for (std::size_t i = 0; i < keys_.size(); ++i)
     positions_[keys_[i]] = static_cast<std::uint32_t>(i);
   return true;
@@ -74,9 +73,9 @@ void FifoSelector::save(ByteWriter& out) const {
   out.array(std::span<const Key>(keys));
 }
 
-bool FifoSelector::load(ByteReader& in, std::size_t keys) {
+bool FifoSelector::load(ByteReader& in, const std::vector<bool>& live) {
   std::vector<Key> loaded;
-  if (!read_keys(in, keys, loaded)) return false;
+  if (!read_keys(in, live, loaded)) return false;
   *this = FifoSelector();
   for (const Key key : loaded) insert(key, 1.0);
   return true;

@@ -34,9 +34,9 @@ class Selector {
   virtual Drawn sample(Random& random) = 0;
   virtual std::size_t size() const = 0;
   // Everything that decides what later calls return. load replaces it all; false, with the selector
-  // unchanged, when the bytes are not such a state over keys below `keys`.
+  // unchanged, when the bytes are not a state that holds exactly the keys k with live[k].
   virtual void save(ByteWriter& out) const = 0;
-  virtual bool load(ByteReader& in, std::size_t keys) = 0;
+  virtual bool load(ByteReader& in, const std::vector<bool>& live) = 0;
 };
 
 // Every held key is equally likely. All calls O(1); 8 bytes a key.
@@ -48,7 +48,7 @@ class UniformSelector final : public Selector {
   Drawn sample(Random& random) override;
   std::size_t size() const override { return keys_.size(); }
   void save(ByteWriter& out) const override;
-  bool load(ByteReader& in, std::size_t keys) override;
+  bool load(ByteReader& in, const std::vector<bool>& live) override;
 
  private:
   std::vector<Key> keys_;                 // the held keys, in no particular order
@@ -64,7 +64,7 @@ class FifoSelector final : public Selector {
   Drawn sample(Random& random) override;
   std::size_t size() const override { return size_; }
   void save(ByteWriter& out) const override;
-  bool load(ByteReader& in, std::size_t keys) override;
+  bool load(ByteReader& in, const std::vector<bool>& live) override;
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};

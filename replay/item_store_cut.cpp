@@ -1,0 +1,132 @@
+// The item store's consistent cut and the way back, which trusts nothing that it can check.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "replay/item_store.hpp"
+
+namespace troupe::replay {
+namespace {
+
+// Counters in a fixed order, for both directions.
+template <class Counters, class Visit>
+void visit_counters(Counters& c, Visit visit) {
+  for (auto* counter :
+       {&c.inserted_steps, &c.removed_steps, &c.dropped_steps, &c.lost_steps, &c.inserted_items,
+        &c.removed_items, &c.lost_items, &c.duplicate_chunks, &c.stale_chunks, &c.not_finite_chunks,
+        &c.malformed_chunks, &c.priority_updates, &c.stale_priorities, &c.insert_blocked_ns,
+        &c.sample_blocked_ns})
+    visit(*counter);
+}
+
+tl::unexpected<Error> corrupt(const std::string& what) {
+  return fail(ErrorCode::kCorrupt, "table content contradicts itself: " + what);
+}
+
+}  // namespace
+
+StoreCut ItemStore::cut() const {
+  StoreCut cut;
+  cut.items = items_;
+  cut.chunks = chunks_;
+  cut.state.reserve(4096 + 8 * items_.size() + 4 * (free_items_.size() + free_chunks_.size()));
+  ByteWriter out(cut.state);
+  out.array(std::span<const std::uint32_t>(free_items_));
+  out.array(std::span<const ChunkSlot>(free_chunks_));
+  for (const std::uint64_t word : random_.state()) out.put(word);
+  visit_counters(counters_, [&](std::uint64_t value) { out.put(value); });
+  limiter_.save(out);
+  builder_.save(out);
+  selector_->save(out);
+  remover_->save(out);
+  return cut;
+}
+
+Result<void> ItemStore::check_item(const ItemRecord& item) const {
+  if (item.chunk >= chunks_.size() || !chunks_[item.chunk].chunk)
+    return corrupt("an item refers to a chunk that is not there");
+  const StoredChunk* stored = &chunks_[item.chunk];
+  if (item.row >= stored->chunk->header.steps || item.steps == 0 || item.steps > options_.n_step)
+    return corrupt("an item lies outside its chunk");
+  std::uint64_t row = std::uint64_t{item.row} + item.steps;
+  while (row >= stored->chunk->header.observation_rows()) {
+    const ChunkHeader& header = stored->chunk->header;
+    if (header.ends() || stored->next >= chunks_.size() || !chunks_[stored->next].chunk)
+      return corrupt("an item's last observation is not there");
+    row -= header.steps;
+    stored = &chunks_[stored->next];
+    const ChunkHeader& next = stored->chunk->header;
+    if (next.worker != header.worker || next.incarnation != header.incarnation ||
+        next.environment != header.environment || next.episode != header.episode ||
+        next.first_step != header.first_step + header.steps)
+      return corrupt("an item spans two episodes");
+  }
+  return {};
+}
+
+// Counts who needs each chunk, and refuses chunks that nobody needs.
+Result<void> ItemStore::count_references() {
+  for (StoredChunk& stored : chunks_) stored.references = 0;
+  for (const ChunkSlot slot : builder_.held_chunks()) ++chunks_[slot].references;
+  for (const ItemRecord& item : items_) {
+    if (item.live == 0) continue;
+    if (auto good = check_item(item); !good) return good;
+    walk(item.chunk, item.row, item.steps, [&](ChunkSlot slot) { ++chunks_[slot].references; });
+  }
+  bytes_held_ = 0;
+  std::vector<bool> is_free(chunks_.size());
+  for (const ChunkSlot slot : free_chunks_) {
+    if (slot >= chunks_.size() || is_free[slot])
+      return corrupt("a free chunk slot is listed twice");
+    is_free[slot] = true;
+  }
+  for (std::size_t slot = 0; slot < chunks_.size(); ++slot) {
+    const StoredChunk& stored = chunks_[slot];
+    if ((stored.references == 0) != is_free[slot] || (stored.chunk == nullptr) != is_free[slot])
+      return corrupt("chunk slot " + std::to_string(slot) + " is neither free nor needed");
+    if (stored.chunk) bytes_held_ += stored.chunk->bytes();
+  }
+  return {};
+}
+
+Result<void> ItemStore::adopt(StoreCut cut, bool& limits_changed) {
+  items_.assign(cut.items.begin(), cut.items.end());
+  chunks_.assign(std::make_move_iterator(cut.chunks.begin()),
+                 std::make_move_iterator(cut.chunks.end()));
+  ByteReader in(cut.state);
+  Random::State random{};
+  in.array(free_items_);
+  in.array(free_chunks_);
+  for (std::uint64_t& word : random) in.get(word);
+  random_.set_state(random);
+  visit_counters(counters_, [&](std::uint64_t& value) { in.get(value); });
+  limits_changed = limiter_.load(in);
+  std::vector<bool> live(items_.size());
+  for (std::size_t slot = 0; slot < live.size(); ++slot) live[slot] = items_[slot].live != 0;
+  const auto find = [this](ChunkSlot slot) {
+    return slot < chunks_.size() ? chunks_[slot].chunk : ChunkPtr();
+  };
+  if (!builder_.load(in, find)) return corrupt("the open windows do not fit the chunks");
+  if (!selector_->load(in, live) || !remover_->load(in, live) || !in.finished())
+    return corrupt("the selectors do not fit the items");
+  if (auto good = count_references(); !good) return good;
+  return check_ledger();
+}
+
+Result<void> ItemStore::check_ledger() const {
+  std::vector<bool> is_free(items_.size());
+  for (const std::uint32_t slot : free_items_) {
+    if (slot >= items_.size() || items_[slot].live != 0 || is_free[slot])
+      return corrupt("a free item slot is in use");
+    is_free[slot] = true;
+  }
+  TableStatistics sums;
+  fill(sums);
+  if (sums.held_items + free_items_.size() != items_.size() || sums.held_items != limiter_.held() ||
+      sums.inserted_steps != sums.held_steps + sums.removed_steps + sums.lost_steps ||
+      sums.inserted_items != sums.held_items + sums.removed_items + sums.lost_items)
+    return corrupt("the ledger does not add up");
+  return {};
+}
+
+}  // namespace troupe::replay

@@ -1,0 +1,134 @@
+// The checks of limiter_check.hpp, in its order.
+#include "replay/limiter_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <string>
+
+namespace troupe::replay {
+namespace {
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
+Result<void> check_ranges(const LimiterPlan& plan) {
+  struct Range {
+    const char* name;
+    std::int64_t value;
+  };
+  for (const auto& [name, value] :
+       {Range{"capacity", plan.capacity}, Range{"min_size", plan.min_size},
+        Range{"shards", plan.shards}, Range{"environment actors", plan.environment_actors},
+        Range{"credit", plan.credit}, Range{"batch", plan.batch}, Range{"prefetch", plan.prefetch},
+        Range{"n_step", plan.n_step}})
+    if (value < 1)
+      return fail(ErrorCode::kInvalidArgument,
+                  std::string(name) + " is " + std::to_string(value) + "; at least 1 is needed");
+  if (!std::isfinite(plan.samples_per_insert) || plan.samples_per_insert < 0)
+    return fail(ErrorCode::kInvalidArgument, "samples_per_insert must be a number >= 0");
+  if (plan.error_buffer && !(std::isfinite(*plan.error_buffer) && *plan.error_buffer > 0))
+    return fail(ErrorCode::kInvalidArgument, "error_buffer must be a number > 0");
+  if (plan.min_size > plan.capacity)
+    return fail(ErrorCode::kInvalidArgument,
+                "min_size " + std::to_string(plan.min_size) + " exceeds capacity " +
+                    std::to_string(plan.capacity) + ": no sample could ever be drawn");
+  return {};
+}
+
+// One shard's numbers with the names they have in messages.
+struct Shard {
+  double spi, buffer, band, actors, batch, prefetch, chunk;
+  std::string where;  // " in each of 2 shards", or nothing
+
+  std::string band_text() const {
+    return "2 x error_buffer / samples_per_insert = 2 x " + number(buffer) + " / " + number(spi) +
+           " = " + number(band) + " items" + where;
+  }
+};
+
+Result<void> check_band(const Shard& s) {
+  const double smallest = std::max(1.0, s.spi);
+  if (s.buffer < smallest)
+    return fail(ErrorCode::kInvalidArgument,
+                "error_buffer " + number(s.buffer) + s.where +
+                    " is below max(1, samples_per_insert) = " + number(smallest) +
+                    ": one insert alone would pass it; raise error_buffer");
+  const double under_way = s.actors + s.prefetch * s.batch / s.spi;
+  if (s.band < under_way)
+    return fail(ErrorCode::kInvalidArgument,
+                s.band_text() +
+                    ", but what is under way needs environment actors + prefetch x batch / "
+                    "samples_per_insert = " +
+                    number(s.actors) + " + " + number(s.prefetch) + " x " + number(s.batch) +
+                    " / " + number(s.spi) + " = " + number(under_way) + "; raise error_buffer to " +
+                    number(std::ceil(under_way * s.spi / 2)) + " or lower prefetch or batch");
+  if (s.buffer < (s.chunk - 1) * s.spi)
+    return fail(ErrorCode::kInvalidArgument,
+                "error_buffer " + number(s.buffer) + s.where +
+                    " is below (largest chunk - 1) x samples_per_insert = (" + number(s.chunk) +
+                    " - 1) x " + number(s.spi) + " = " + number((s.chunk - 1) * s.spi) +
+                    ": min_size might never be reached; raise error_buffer or lower n_step");
+  const double at_once = s.chunk + s.batch / s.spi;
+  if (s.band < at_once)
+    return fail(
+        ErrorCode::kInvalidArgument,
+        s.band_text() + ", but one chunk of " + number(s.chunk) + " items and one batch of " +
+            number(s.batch) + " / " + number(s.spi) + " items need " + number(at_once) +
+            ": inserts and samples could wait for each other for ever; raise error_buffer to " +
+            number(std::ceil(at_once * s.spi / 2)));
+  return {};
+}
+
+}  // namespace
+
+double band_items(double error_buffer, double samples_per_insert) {
+  if (samples_per_insert == 0) return std::numeric_limits<double>::infinity();
+  return 2 * error_buffer / samples_per_insert;
+}
+
+std::int64_t flush_steps(double band, std::int64_t environment_actors, std::int64_t credit) {
+  const double steps =
+      band / (4.0 * static_cast<double>(environment_actors) * static_cast<double>(credit));
+  return static_cast<std::int64_t>(std::clamp(std::floor(steps), 1.0, double{kMaxFlushSteps}));
+}
+
+Result<ShardLimits> check_limiter(const LimiterPlan& plan) {
+  if (auto good = check_ranges(plan); !good) return tl::unexpected(good.error());
+  const double spi = plan.samples_per_insert;
+  const double buffer = plan.error_buffer.value_or(0.1 * static_cast<double>(plan.min_size) * spi);
+  const auto shards = static_cast<double>(plan.shards);
+
+  ShardLimits limits;
+  limits.capacity = plan.capacity / plan.shards;
+  limits.limiter.min_size = divide_up(plan.min_size, plan.shards);
+  limits.limiter.samples_per_insert = spi;
+  limits.limiter.error_buffer = buffer / shards;
+  // Environment actors spread over the shards, so the band of all of them counts.
+  limits.flush_steps = flush_steps(band_items(buffer, spi), plan.environment_actors, plan.credit);
+  if (limits.limiter.min_size > limits.capacity)
+    return fail(ErrorCode::kInvalidArgument,
+                "min_size / shards, rounded up, is " + std::to_string(limits.limiter.min_size) +
+                    " and exceeds capacity / shards = " + std::to_string(limits.capacity));
+  if (spi == 0) return limits;
+
+  const Shard shard{
+      .spi = spi,
+      .buffer = limits.limiter.error_buffer,
+      .band = band_items(limits.limiter.error_buffer, spi),
+      .actors = static_cast<double>(divide_up(plan.environment_actors, plan.shards)),
+      .batch = static_cast<double>(divide_up(plan.batch, plan.shards)),
+      .prefetch = static_cast<double>(plan.prefetch),
+      .chunk = static_cast<double>(limits.flush_steps + plan.n_step - 1),
+      .where = plan.shards == 1 ? "" : " in each of " + std::to_string(plan.shards) + " shards"};
+  if (auto good = check_band(shard); !good) return tl::unexpected(good.error());
+  return limits;
+}
+
+}  // namespace troupe::replay

@@ -1,0 +1,52 @@
+// Refuses, before a run starts, limiter settings under which inserts and samples would wait for
+// each other for ever, with the arithmetic in the message; and derives each shard's share. Pure
+// functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "envs/spec/result.hpp"
+#include "replay/rate_limiter.hpp"
+
+namespace troupe::replay {
+
+// The whole run's numbers, over all shards.
+struct LimiterPlan {
+  std::int64_t capacity = 1000000, min_size = 1000;
+  double samples_per_insert = 32;
+  std::optional<double> error_buffer;  // samples; empty: 0.1 x min_size x samples_per_insert
+  std::int64_t shards = 1;
+  std::int64_t environment_actors = 1;
+  std::int64_t credit = 2;    // unacknowledged chunks of each environment actor
+  std::int64_t batch = 256;   // items of one sample call
+  std::int64_t prefetch = 2;  // batches drawn ahead of the learner
+  std::int64_t n_step = 1;
+};
+
+// What each shard is built with.
+struct ShardLimits {
+  std::int64_t capacity = 0;     // capacity / shards, rounded down
+  LimiterOptions limiter;        // min_size and error_buffer divided by shards, min_size rounded up
+  std::int64_t flush_steps = 1;  // longest chunk that environment actors send
+};
+
+// Items by which inserts may run ahead of or behind samples: 2 x error_buffer / SPI; infinite for
+// SPI 0.
+double band_items(double error_buffer, double samples_per_insert);
+
+// max(1, band / (4 x environment actors x credit)), at most kMaxFlushSteps: all chunks under way
+// fill a quarter of the band.
+std::int64_t flush_steps(double band, std::int64_t environment_actors, std::int64_t credit);
+inline constexpr std::int64_t kMaxFlushSteps = 256;
+
+// kInvalidArgument when a number is out of range, or when
+//   min_size > capacity,
+//   error_buffer < max(1, SPI)                                  (dm-reverb's rule),
+//   band < environment actors + prefetch x batch / SPI          (room for what is under way),
+//   error_buffer < (largest chunk - 1) x SPI                    (min_size could never be reached),
+//   band < largest chunk + batch / SPI                          (both sides could wait at once),
+// where the largest chunk completes flush_steps + n_step - 1 items and every number is one shard's.
+Result<ShardLimits> check_limiter(const LimiterPlan& plan);
+
+}  // namespace troupe::replay

@@ -1,0 +1,81 @@
+// Taking a table's content out as a snapshot, and putting one in its place.
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "replay/table.hpp"
+
+namespace troupe::replay {
+namespace {
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
+// One option of which the checkpoint and the table have different values.
+std::string difference(const char* name, double saved, double now) {
+  return std::string(name) + " was " + number(saved) + " in the checkpoint, is now " + number(now);
+}
+
+}  // namespace
+
+TableSnapshot Table::snapshot() const {
+  TableSnapshot snapshot{.options = options_, .signature = signature_, .cut = {}};
+  const std::lock_guard lock(mutex_);
+  snapshot.cut = store_->cut();
+  return snapshot;
+}
+
+Result<std::vector<std::string>> Table::compare(const TableSnapshot& snapshot) const {
+  const TableOptions& saved = snapshot.options;
+  if (snapshot.signature != signature_)
+    return fail(ErrorCode::kInvalidArgument, "checkpoint holds steps of another environment");
+  if (saved.n_step != options_.n_step || saved.discount != options_.discount)
+    return fail(ErrorCode::kInvalidArgument,
+                "checkpoint holds items of n_step " + std::to_string(saved.n_step) +
+                    " and discount " + number(saved.discount) + "; this table builds n_step " +
+                    std::to_string(options_.n_step) + " and discount " + number(options_.discount));
+  if (saved.selector != options_.selector || saved.remover != options_.remover)
+    return fail(ErrorCode::kInvalidArgument, "checkpoint was drawn by selector '" + saved.selector +
+                                                 "' and removed by '" + saved.remover +
+                                                 "'; this table uses '" + options_.selector +
+                                                 "' and '" + options_.remover + "'");
+  std::vector<std::string> notes;
+  const auto note = [&](const char* name, double before, double now) {
+    if (before != now) notes.push_back(difference(name, before, now));
+  };
+  note("capacity", static_cast<double>(saved.capacity), static_cast<double>(options_.capacity));
+  note("min_size", static_cast<double>(saved.limiter.min_size),
+       static_cast<double>(options_.limiter.min_size));
+  note("samples_per_insert", saved.limiter.samples_per_insert, options_.limiter.samples_per_insert);
+  note("error_buffer", saved.limiter.error_buffer, options_.limiter.error_buffer);
+  return notes;
+}
+
+Result<std::vector<std::string>> Table::adopt(TableSnapshot snapshot) {
+  auto notes = compare(snapshot);
+  if (!notes) return notes;
+  auto store = std::make_unique<ItemStore>(options_);
+  bool limits_changed = false;
+  if (auto good = store->adopt(std::move(snapshot.cut), limits_changed); !good)
+    return tl::unexpected(good.error());
+  Garbage garbage;
+  if (const auto capacity = static_cast<std::size_t>(options_.capacity);
+      store->held_items() > capacity) {
+    notes->push_back(std::to_string(store->held_items() - capacity) +
+                     " items over the capacity were removed");
+    store->shrink(capacity, garbage);
+  }
+  if (limits_changed)
+    notes->push_back("the limiter goes on with its new options: " + store->limiter().state_text());
+  const std::lock_guard lock(mutex_);
+  store_.swap(store);  // the old content is freed after the lock
+  insert_blocked_ = sample_blocked_ = {};
+  may_insert_.notify_all();
+  may_sample_.notify_all();
+  return notes;
+}
+
+}  // namespace troupe::replay
