@@ -70,8 +70,20 @@ class Reader {
   void store(const Source& source, const Field& field, const YAML::Node& value, int line);
   void refuse_unknown(const Source& source, const std::string& key, int line);
 
+  // Whether this very source has set the key already.
+  bool given_in(const Source& source, const std::string& key) const {
+    const auto origin = reading_.origins.find(key);
+    return origin != reading_.origins.end() && !source.command_line &&
+           origin->second.file == source.name;
+  }
+  static std::string given_twice(const std::string& former, const std::string& present) {
+    return former + " is the former name of " + present + ", which is given too; keep " + present;
+  }
+
   const Description& description_;
   std::span<const RenamedKey> renamed_;
+  std::map<std::pair<std::string, std::string>, std::string>
+      former_names_;  // (source, key) -> name
   Reading reading_;
 };
 
@@ -188,6 +200,8 @@ void Reader::read_mapping(const Source& source, const YAML::Node& node, const st
 void Reader::read_entry(const Source& source, const std::string& key, const YAML::Node& value,
                         int line) {
   if (const Field* field = description_.find_field(key)) {
+    const auto former = former_names_.find({source.name, key});
+    if (former != former_names_.end()) complain(source, line, given_twice(former->second, key));
     store(source, *field, value, line);
   } else if (description_.find_group(key)) {
     if (value.IsMap()) {
@@ -224,13 +238,11 @@ bool Reader::read_renamed(const Source& source, const std::string& key, const YA
                  (present.empty() ? "; it has no successor" : "; use " + present) + reason);
     return true;
   }
-  const auto origin = reading_.origins.find(present);
-  if (origin != reading_.origins.end() && origin->second.kind == source.origin(line).kind &&
-      origin->second.file == source.origin(line).file) {
-    complain(source, line,
-             key + " is the former name of " + present + ", which is given too; keep " + present);
+  if (given_in(source, present)) {
+    complain(source, line, given_twice(key, present));
     return true;
   }
+  former_names_[{source.name, present}] = key;
   store(source, *field, value, line);
   reading_.notes.push_back(source.place(line) + ": " + key + " is now called " + present + reason +
                            "; its value is used");

@@ -165,6 +165,7 @@ struct RunOptions {
   std::string job = "d4pg";
   std::int64_t seed = 1;
   std::string processes = "auto";  // "auto" or "0"
+  std::string transport = "ipc";   // of data channels between local processes
   bool deterministic = false;
   EnvironmentOptions environment;
   ActorOptions actors;
@@ -185,6 +186,8 @@ void describe(Visitor& visitor, RunOptions& options) {
                 "Every random stream of the run follows from it; 0 is a seed like any.");
   visitor.choice("processes", options.processes, {"auto", "0"},
                  "`auto`: one process per actor; 0: everything in one process.");
+  visitor.choice("transport", options.transport, {"ipc", "tcp"},
+                 "How blobs travel between processes of this host.");
   visitor.field("deterministic", options.deterministic,
                 "One fixed schedule in one process: the same seed gives the same bits.");
   visitor.group("environment", options.environment, "What the world is.");

@@ -1,4 +1,5 @@
-// Configuration files for the tests, in a directory of their own that goes with the test. One thread.
+// Configuration files for the tests, in a directory of their own that goes with the test. One
+// thread.
 #pragma once
 
 #include <gtest/gtest.h>

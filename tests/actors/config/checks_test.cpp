@@ -1,0 +1,136 @@
+// Contradictions between options, with the arithmetic that the messages must show.
+#include "actors/config/checks.hpp"
+
+#include <gmock/gmock.h>
+
+namespace troupe::actors {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+RunOptions good_options() {
+  RunOptions options;
+  options.environment.name = "pendulum";
+  return options;
+}
+
+std::string error(const RunOptions& options) {
+  const auto checked = check_options(options);
+  return checked ? "accepted" : checked.error().message;
+}
+
+TEST(ChecksTest, TheDefaultsWithATaskAreAccepted) { EXPECT_EQ(error(good_options()), "accepted"); }
+
+TEST(ChecksTest, TheTaskMustBeSet) {
+  EXPECT_THAT(error(RunOptions{}), HasSubstr("environment.name is not set"));
+}
+
+TEST(ChecksTest, ActorCountsAreOrdered) {
+  RunOptions options = good_options();
+  options.actors.min = 3;
+  EXPECT_THAT(error(options), HasSubstr("actors.min 3 is more than actors.count 2"));
+  options.actors.min = 1;
+  options.actors.max = 1;
+  EXPECT_THAT(error(options), HasSubstr("actors.count 2 is more than actors.max 1"));
+}
+
+TEST(ChecksTest, TheTableMustHoldItsFirstSample) {
+  RunOptions options = good_options();
+  options.replay.min_size = 2000;
+  options.replay.capacity = 1999;
+  EXPECT_THAT(error(options), HasSubstr("replay.min_size 2000 is more than replay.capacity 1999"));
+  options.replay.capacity = 2000;
+  EXPECT_EQ(error(options), "accepted");
+  options.replay.shards = 3000;
+  EXPECT_THAT(error(options), HasSubstr("less than one item for each shard"));
+}
+
+TEST(ChecksTest, ABandTooNarrowIsRefusedWithTheSum) {
+  RunOptions options = good_options();  // 2 actors, prefetch 4, batch 256
+  options.replay.samples_per_insert = 32;
+  options.replay.error_buffer = 543;  // band 33.94 < 2 + 32
+  EXPECT_THAT(error(options), AllOf(HasSubstr("2 x 543 / 32 = 33.94 items"),
+                                    HasSubstr("2 + 4 x 256 / 32 = 34 items"),
+                                    HasSubstr("set replay.error_buffer to at least 544")));
+  options.replay.error_buffer = 544;  // exactly 34
+  EXPECT_EQ(error(options), "accepted");
+}
+
+TEST(ChecksTest, TheDefaultErrorBufferIsATenthOfTheFirstSamples) {
+  RunOptions options = good_options();
+  options.replay.min_size = 1000;
+  options.replay.samples_per_insert = 32;
+  const LimiterFigures figures = limiter_figures(options);
+  EXPECT_DOUBLE_EQ(figures.error_buffer, 3200);
+  EXPECT_DOUBLE_EQ(figures.band, 200);
+  EXPECT_DOUBLE_EQ(figures.needed, 34);
+  EXPECT_EQ(figures.flush_steps, 12);  // 200 / (4 x 2 actors x credit 2) = 12.5
+}
+
+TEST(ChecksTest, SegmentsAreNeverShorterThanOneStep) {
+  RunOptions options = good_options();
+  options.actors.count = options.actors.max = 64;
+  EXPECT_EQ(limiter_figures(options).flush_steps, 1);
+}
+
+TEST(ChecksTest, WithoutARatioThereIsNoBand) {
+  RunOptions options = good_options();
+  options.replay.samples_per_insert = 0;
+  options.replay.error_buffer = 1e-9;
+  EXPECT_EQ(error(options), "accepted");
+  EXPECT_DOUBLE_EQ(limiter_figures(options).band, 0);
+}
+
+TEST(ChecksTest, ReplicasShareTheBatchEvenly) {
+  RunOptions options = good_options();
+  options.learners.learner.replicas = 3;
+  EXPECT_THAT(error(options), HasSubstr("d4pg.batch 256 does not divide by"));
+  options.learners.learner.replicas = 4;
+  EXPECT_EQ(error(options), "accepted");
+}
+
+TEST(ChecksTest, TheSupportHasAnExtent) {
+  RunOptions options = good_options();
+  options.learners.learner.d4pg.v_min = 10;
+  options.learners.learner.d4pg.v_max = 10;
+  EXPECT_THAT(error(options), HasSubstr("d4pg.v_min 10 must be less than d4pg.v_max 10"));
+}
+
+TEST(ChecksTest, NetworksHaveALayer) {
+  RunOptions options = good_options();
+  options.learners.learner.d4pg.policy.clear();
+  EXPECT_THAT(error(options), HasSubstr("d4pg.policy is empty"));
+}
+
+TEST(ChecksTest, DevicesAreOnesThisBuildKnows) {
+  RunOptions options = good_options();
+  options.learners.learner.devices = {"cpu", "gpu"};
+  EXPECT_THAT(error(options), HasSubstr("learners.devices names \"gpu\"; this build knows cpu"));
+  options.learners.learner.devices.clear();
+  EXPECT_THAT(error(options), HasSubstr("learners.devices is empty"));
+}
+
+TEST(ChecksTest, EndpointsHaveASchemeAndAPort) {
+  RunOptions options = good_options();
+  for (const char* good : {"tcp://127.0.0.1:5555", "tcp://127.0.0.1:*", "ipc:///tmp/troupe"}) {
+    options.telemetry.endpoint = good;
+    EXPECT_EQ(error(options), "accepted") << good;
+  }
+  for (const char* bad : {"", "5555", "127.0.0.1:5555", "tcp://127.0.0.1", "tcp://:5555",
+                          "tcp://127.0.0.1:65536", "tcp://127.0.0.1:0", "tcp://h:x", "ipc://"}) {
+    options.telemetry.endpoint = bad;
+    EXPECT_THAT(error(options), HasSubstr("telemetry.endpoint is")) << bad;
+  }
+}
+
+TEST(ChecksTest, AllContradictionsAreListed) {
+  RunOptions options;
+  options.actors.min = 3;
+  options.learners.learner.d4pg.v_max = -1000;
+  EXPECT_THAT(error(options), AllOf(HasSubstr("environment.name"), HasSubstr("actors.min"),
+                                    HasSubstr("d4pg.v_min")));
+}
+
+}  // namespace
+}  // namespace troupe::actors
