@@ -17,7 +17,7 @@ class EvaluationLog {
  public:
   struct Entry {
     std::int64_t actor_steps = 0;
-    Evaluation evaluation;
+    Evaluation evaluation{};
   };
 
   // Keeps the evaluations up to `restored_actor_steps`. kCorrupt: not such a file; it is left as it

@@ -31,12 +31,12 @@ namespace troupe::actors::telemetry {
 
 // What one node says about itself, about once a second.
 struct NodeReport {
-  std::string node;
-  std::string role;
-  std::uint64_t incarnation = 0;           // a new one starts its counters at 0 again
-  std::map<std::string, double> counters;  // only grow within an incarnation
-  std::map<std::string, double> gauges;    // as of now; NaN and infinities are shown as they are
-  std::string waiting_on;                  // what it is blocked on right now; empty: nothing
+  std::string node{};
+  std::string role{};
+  std::uint64_t incarnation = 0;             // a new one starts its counters at 0 again
+  std::map<std::string, double> counters{};  // only grow within an incarnation
+  std::map<std::string, double> gauges{};    // as of now; NaN and infinities are shown as they are
+  std::string waiting_on{};                  // what it is blocked on right now; empty: nothing
 };
 
 // One row of metrics.jsonl and progress.csv.
@@ -44,11 +44,11 @@ struct MetricsRow {
   double time = 0;     // Unix seconds
   double elapsed = 0;  // s, earlier sessions included
   std::int64_t actor_steps = 0, learner_updates = 0;
-  Metrics values;
+  Metrics values{};
 };
 
 struct HubOptions {
-  std::string job, task;
+  std::string job{}, task{};
   std::int64_t pid = 0;
   std::int64_t target_actor_steps = 0, target_updates = 0;  // stop conditions; 0: none
   double target_elapsed = 0;                                // s; 0: none

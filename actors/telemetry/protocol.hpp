@@ -47,7 +47,7 @@ using Metrics = std::map<std::string, double>;
 // events/<node>: something happened that a person may want to read.
 struct Event {
   std::string severity = "info";  // "info" | "warning" | "error"
-  std::string text;               // one sentence
+  std::string text{};             // one sentence
 };
 
 // episodes/<node>: one finished training episode (exploration included).
@@ -61,25 +61,25 @@ struct Episode {
 // evaluations/<node>: episodes of the deterministic policy. The envelope's actor_steps and
 // learner_updates are those of the evaluated policy, not of the moment of publishing.
 struct Evaluation {
-  std::vector<double> returns;
-  std::vector<std::int64_t> lengths;  // one per return
+  std::vector<double> returns{};
+  std::vector<std::int64_t> lengths{};  // one per return
 };
 double mean(const std::vector<double>& values);  // NaN when empty
 
 struct NodeStatus {
-  std::string node;
-  std::string role;   // "environment_actor", "replay_shard", "learner", …
-  std::string state;  // "starting" | "running" | "silent" | "lost" | …
+  std::string node{};
+  std::string role{};   // "environment_actor", "replay_shard", "learner", …
+  std::string state{};  // "starting" | "running" | "silent" | "lost" | …
   std::int64_t pid = 0;
-  double rate = kUnknown;  // of the node's own work: control steps/s, updates/s or items/s
-  std::string waiting_on;  // empty: nothing
+  double rate = kUnknown;    // of the node's own work: control steps/s, updates/s or items/s
+  std::string waiting_on{};  // empty: nothing
 };
 
 // One role and what it loses most time to. `share` is the mean part of wall time, 0 to 1; NaN when
 // no counter says so.
 struct Wait {
-  std::string role;
-  std::string on;
+  std::string role{};
+  std::string on{};
   double share = kUnknown;
 };
 
@@ -87,9 +87,9 @@ struct Wait {
 // in seconds, rates per second; NaN is "not known yet".
 struct RunStatus {
   std::string state =
-      "starting";      // starting | running | stopping | finished | failed | interrupted
-  std::string reason;  // of the end, one sentence
-  std::string job, task;
+      "starting";        // starting | running | stopping | finished | failed | interrupted
+  std::string reason{};  // of the end, one sentence
+  std::string job{}, task{};
   std::int64_t pid = 0;   // of the publishing process
   double elapsed = 0;     // earlier sessions of the run included
   double eta = kUnknown;  // until the first stop condition that can be foreseen
@@ -102,11 +102,11 @@ struct RunStatus {
   std::int64_t evaluation_steps = 0;                // its actor steps
   double recent_return = kUnknown;                  // mean over the last training episodes
   std::int64_t episodes = 0;
-  Metrics losses;
-  Metrics counts;  // faults and losses by name, for instance "telemetry_unsent"
-  std::vector<Wait> waits;
-  std::vector<NodeStatus> nodes;
-  std::string endpoint, snapshot_endpoint;  // filled in by the publisher
+  Metrics losses{};
+  Metrics counts{};  // faults and losses by name, for instance "telemetry_unsent"
+  std::vector<Wait> waits{};
+  std::vector<NodeStatus> nodes{};
+  std::string endpoint{}, snapshot_endpoint{};  // filled in by the publisher
 };
 // No more messages follow one that says so.
 bool is_final(const RunStatus& status);

@@ -59,7 +59,7 @@ Result<void> record_command(const std::filesystem::path& directory,
 
 // telemetry.json: where the live run of this directory can be watched.
 struct Announcement {
-  std::string run, endpoint, snapshot_endpoint;
+  std::string run{}, endpoint{}, snapshot_endpoint{};
   std::int64_t pid = 0;
   std::uint64_t process_start =
       0;  // tells a recycled pid apart; see announcement_of_this_process()
