@@ -1,0 +1,161 @@
+#include "learners/d4pg/fused_network.hpp"
+
+#include <cassert>
+
+namespace troupe::learners {
+namespace {
+
+using kernels::Activation;
+using kernels::Panels;
+using kernels::Range;
+
+// Reads the layer list: each linear layer takes what follows it up to the next one.
+std::vector<FusedLayer> fuse(const std::vector<models::DenseLayer>& layers,
+                             const models::FlatLayout& layout) {
+  using Kind = models::DenseLayer::Kind;
+  std::vector<FusedLayer> fused;
+  std::size_t segment = 0;
+  const auto next_offset = [&] { return layout.segments[segment++].offset; };
+  for (const models::DenseLayer& layer : layers) {
+    assert(layer.kind == Kind::kLinear || !fused.empty());
+    switch (layer.kind) {
+      case Kind::kLinear: {
+        FusedLayer& next = fused.emplace_back();
+        next.inputs = layer.inputs;
+        next.outputs = layer.outputs;
+        next.weight = next_offset();
+        next.bias = next_offset();
+        break;
+      }
+      case Kind::kLayerNorm:
+        fused.back().layer_norm = true;
+        fused.back().epsilon = layer.epsilon;
+        fused.back().scale = next_offset();
+        fused.back().shift = next_offset();
+        break;
+      case Kind::kTanh:
+        fused.back().activation = Activation::kTanh;
+        break;
+      case Kind::kElu:
+        fused.back().activation = Activation::kElu;
+        break;
+      case Kind::kRelu:
+        assert(false && "dense_layers() makes no ReLU");
+    }
+  }
+  assert(segment == layout.segments.size());
+  return fused;
+}
+
+}  // namespace
+
+FusedNetwork::FusedNetwork(const std::vector<models::DenseLayer>& layers,
+                           const models::FlatLayout& layout, std::int64_t input_column,
+                           kernels::Arena& arena)
+    : layers_(fuse(layers, layout)), packed_(layers_.size()), input_column_(input_column) {
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const std::int64_t first = i > 0 ? 0 : input_column_;
+    if (first >= 0) packed_[i] = arena.panels(layers_[i].outputs, layers_[i].inputs - first);
+  }
+}
+
+FusedPass FusedNetwork::make_pass(PassUse use, std::int64_t items, const Panels& input,
+                                  const Panels& output, kernels::Arena& arena) const {
+  FusedPass pass;
+  pass.input = input;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const FusedLayer& layer = layers_[i];
+    FusedPass::Layer& memory = pass.layers.emplace_back();
+    const bool is_last = i + 1 == layers_.size();
+    memory.output = is_last && output.data != nullptr ? output : arena.panels(layer.outputs, items);
+    if (layer.layer_norm) {
+      memory.norm.normalised = arena.panels(layer.outputs, items);
+      memory.norm.inverse_deviation = arena.floats(kernels::panels_of(items) * kernels::kPanel);
+    }
+    if (use == PassUse::kForward) continue;
+    memory.gradient = arena.panels(layer.outputs, items);
+    if (layer.layer_norm) memory.affine_gradient = arena.panels(layer.outputs, items);
+    if (use == PassUse::kWeightGradient)
+      memory.transposed_input =
+          arena.panels(kernels::panels_of(items) * kernels::kPanel, layer.inputs);
+  }
+  return pass;
+}
+
+kernels::LinearParameters FusedNetwork::linear(const FusedLayer& layer,
+                                               const float* parameters) const {
+  return {parameters + layer.weight, parameters + layer.bias, layer.outputs, layer.inputs};
+}
+
+kernels::LayerNormParameters FusedNetwork::norm(const FusedLayer& layer,
+                                                const float* parameters) const {
+  return {parameters + layer.scale, parameters + layer.shift, layer.outputs, layer.epsilon};
+}
+
+void FusedNetwork::pack(const float* parameters, std::int64_t member, std::int64_t members) const {
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    if (packed_[i].data == nullptr) continue;
+    const FusedLayer& layer = layers_[i];
+    const std::int64_t first = i > 0 ? 0 : input_column_, columns = layer.inputs - first;
+    kernels::pack_columns(parameters + layer.weight, layer.inputs, first, columns, packed_[i],
+                          kernels::part_of(kernels::panels_of(columns), member, members));
+  }
+}
+
+void FusedNetwork::forward(const float* parameters, const FusedPass& pass, Range panels) const {
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const FusedLayer& layer = layers_[i];
+    const FusedPass::Layer& memory = pass.layers[i];
+    if (layer.layer_norm) {
+      kernels::linear_forward(linear(layer, parameters), pass.input_of(i), memory.norm.normalised,
+                              Activation::kNone, panels);
+      kernels::layer_norm_tanh_forward(norm(layer, parameters), memory.norm, memory.output, panels);
+    } else {
+      kernels::linear_forward(linear(layer, parameters), pass.input_of(i), memory.output,
+                              layer.activation, panels);
+    }
+  }
+}
+
+void FusedNetwork::backward(const float* parameters, const FusedPass& pass,
+                            const Panels& input_gradient, Range panels) const {
+  for (std::size_t i = layers_.size() - 1; i > 0; --i) {
+    const FusedLayer& below = layers_[i - 1];
+    const FusedPass::Layer& memory = pass.layers[i - 1];
+    if (below.layer_norm) {
+      kernels::linear_backward_input(packed_[i], pass.layers[i].gradient, memory.affine_gradient,
+                                     Activation::kNone, {}, panels);
+      kernels::layer_norm_tanh_backward(norm(below, parameters), memory.norm, memory.output,
+                                        memory.affine_gradient, memory.gradient, panels);
+    } else {
+      kernels::linear_backward_input(packed_[i], pass.layers[i].gradient, memory.gradient,
+                                     below.activation, memory.output, panels);
+    }
+  }
+  if (input_gradient.data != nullptr)
+    kernels::linear_backward_input(packed_[0], pass.layers[0].gradient, input_gradient,
+                                   Activation::kNone, {}, panels);
+}
+
+void FusedNetwork::keep_inputs(const FusedPass& pass, std::size_t shared, Range panels) const {
+  for (std::size_t i = shared; i < layers_.size(); ++i)
+    kernels::transpose(pass.input_of(i), pass.layers[i].transposed_input, panels);
+}
+
+void FusedNetwork::weight_gradient(const FusedPass& pass, std::int64_t item_panels, float* gradient,
+                                   std::int64_t member, std::int64_t members) const {
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const FusedLayer& layer = layers_[i];
+    const FusedPass::Layer& memory = pass.layers[i];
+    const Range rows = kernels::part_of(layer.outputs, member, members);
+    kernels::linear_backward_weight(memory.gradient, memory.transposed_input, layer.inputs,
+                                    item_panels, gradient + layer.weight, gradient + layer.bias,
+                                    rows);
+    if (!layer.layer_norm) continue;
+    kernels::sum_items(memory.affine_gradient, memory.norm.normalised, item_panels,
+                       gradient + layer.scale, rows);
+    kernels::sum_items(memory.affine_gradient, {}, item_panels, gradient + layer.shift, rows);
+  }
+}
+
+}  // namespace troupe::learners
