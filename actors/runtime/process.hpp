@@ -18,11 +18,11 @@
 namespace troupe::actors {
 
 struct ProcessOptions {
-  std::string name;                    // for messages: "environment actor 3"
-  std::vector<std::string> arguments;  // without the program's own name
-  std::string executable;              // empty: the running program
-  std::vector<std::pair<std::string, std::string>> environment;  // added or replaced
-  std::string log_file;  // stdout and stderr are appended here; empty: inherited
+  std::string name = {};                    // for messages: "environment actor 3"
+  std::vector<std::string> arguments = {};  // without the program's own name
+  std::string executable = {};              // empty: the running program
+  std::vector<std::pair<std::string, std::string>> environment = {};  // added or replaced
+  std::string log_file = {};  // stdout and stderr are appended here; empty: inherited
 };
 
 // How a process ended.
