@@ -1,14 +1,13 @@
 // Each check is one function that appends a line; check_options is their list.
 #include "actors/config/checks.hpp"
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "actors/config/scalars.hpp"
+#include "replay/limiter_check.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -16,12 +15,6 @@ namespace {
 using Lines = std::vector<std::string>;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
-// Four digits are enough to see why a sum does not come out.
-std::string rounded(double value) {
-  const double scale = std::abs(value) < 100 ? 100 : 1;
-  return text_of(std::round(value * scale) / scale);
-}
-
 void check_environment(const RunOptions& options, Lines& lines) {
   if (options.environment.name.empty()) {
     lines.push_back(
@@ -41,34 +34,23 @@ void check_actors(const ActorOptions& actors, Lines& lines) {
   }
 }
 
-void check_sizes(const ReplayOptions& replay, Lines& lines) {
-  if (replay.min_size > replay.capacity) {
-    lines.push_back("replay.min_size " + text(replay.min_size) + " is more than replay.capacity " +
-                    text(replay.capacity) + ", so that the first sample would never come");
-  }
-  if (replay.min_size < replay.shards) {
-    lines.push_back("replay.min_size " + text(replay.min_size) + " over replay.shards " +
-                    text(replay.shards) + " leaves less than one item for each shard");
-  }
+replay::LimiterPlan limiter_plan(const RunOptions& options) {
+  const learners::LearnerOptions& learner = options.learners.learner;
+  return {.capacity = options.replay.capacity,
+          .min_size = options.replay.min_size,
+          .samples_per_insert = options.replay.samples_per_insert,
+          .error_buffer = options.replay.error_buffer,
+          .shards = options.replay.shards,
+          .environment_actors = options.actors.count,
+          .credit = options.actors.credit,
+          .batch = learner.d4pg.batch,
+          .prefetch = learner.prefetch,
+          .n_step = learner.d4pg.n_step};
 }
 
-void check_limiter(const RunOptions& options, Lines& lines) {
-  const double spi = options.replay.samples_per_insert;
-  if (spi == 0) return;
-  const LimiterFigures figures = limiter_figures(options);
-  if (figures.band >= figures.needed) return;
-  const std::int64_t prefetch = options.learners.learner.prefetch;
-  const std::int64_t batch = options.learners.learner.d4pg.batch;
-  lines.push_back(
-      "the limiter's band of 2 x error_buffer / samples_per_insert = 2 x " +
-      rounded(figures.error_buffer) + " / " + rounded(spi) + " = " + rounded(figures.band) +
-      " items is less than actors.count + learners.prefetch x d4pg.batch / samples_per_insert = " +
-      text(options.actors.count) + " + " + text(prefetch) + " x " + text(batch) + " / " +
-      rounded(spi) + " = " + rounded(figures.needed) +
-      " items, so that inserting and sampling would wait for each other; set "
-      "replay.error_buffer to at least " +
-      rounded(std::ceil(figures.needed * spi / 2)) +
-      (options.replay.error_buffer ? "" : " or raise replay.min_size"));
+void check_replay(const RunOptions& options, Lines& lines) {
+  const auto limits = replay::check_limiter(limiter_plan(options));
+  if (!limits) lines.push_back("replay: " + limits.error().message);
 }
 
 void check_learners(const LearnersOptions& learners, Lines& lines) {
@@ -122,19 +104,14 @@ void check_telemetry(const TelemetryOptions& telemetry, Lines& lines) {
 }  // namespace
 
 LimiterFigures limiter_figures(const RunOptions& options) {
-  const ReplayOptions& replay = options.replay;
-  const learners::LearnerOptions& learner = options.learners.learner;
-  const double spi = replay.samples_per_insert;
+  const replay::LimiterPlan plan = limiter_plan(options);
+  const double spi = plan.samples_per_insert;
   LimiterFigures figures;
-  if (spi == 0) return figures;
-  figures.error_buffer =
-      replay.error_buffer.value_or(0.1 * static_cast<double>(replay.min_size) * spi);
-  figures.band = 2 * figures.error_buffer / spi;
-  figures.needed = static_cast<double>(options.actors.count) +
-                   static_cast<double>(learner.prefetch * learner.d4pg.batch) / spi;
-  const double share =
-      figures.band / static_cast<double>(4 * options.actors.count * options.actors.credit);
-  figures.flush_steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(share));
+  figures.error_buffer = plan.error_buffer.value_or(0.1 * static_cast<double>(plan.min_size) * spi);
+  figures.band = replay::band_items(figures.error_buffer, spi);
+  figures.needed = static_cast<double>(plan.environment_actors);
+  if (spi > 0) figures.needed += static_cast<double>(plan.prefetch * plan.batch) / spi;
+  figures.flush_steps = replay::flush_steps(figures.band, plan.environment_actors, plan.credit);
   return figures;
 }
 
@@ -142,8 +119,7 @@ Result<void> check_options(const RunOptions& options) {
   Lines lines;
   check_environment(options, lines);
   check_actors(options.actors, lines);
-  check_sizes(options.replay, lines);
-  check_limiter(options, lines);
+  check_replay(options, lines);
   check_learners(options.learners, lines);
   check_d4pg(options.learners.learner.d4pg, lines);
   check_telemetry(options.telemetry, lines);

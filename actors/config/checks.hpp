@@ -9,12 +9,13 @@
 
 namespace troupe::actors {
 
-// The rate limiter's arithmetic, in items over all shards. SPI is replay.samples_per_insert.
+// The rate limiter's arithmetic (replay/limiter_check.hpp), over all shards. SPI is
+// replay.samples_per_insert.
 struct LimiterFigures {
   double error_buffer = 0;       // samples; the default is 0.1 x min_size x SPI
-  double band = 0;               // items: 2 x error_buffer / SPI; 0 without a ratio
+  double band = 0;               // items: 2 x error_buffer / SPI; infinite for SPI 0
   double needed = 0;             // items: environment actors + prefetch x batch / SPI
-  std::int64_t flush_steps = 1;  // steps of one segment: max(1, band / (4 x actors x credit))
+  std::int64_t flush_steps = 1;  // steps of one segment
 };
 LimiterFigures limiter_figures(const RunOptions& options);
 

@@ -5,38 +5,19 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "actors/config/checks.hpp"
 #include "actors/config/nearest.hpp"
 #include "actors/config/printer.hpp"
+#include "actors/config/source.hpp"
 #include "actors/config/values.hpp"
 
 namespace troupe::actors {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
-
-// One text being read, and how its lines are named in messages.
-struct Source {
-  std::string name;  // "configs/a.yaml" or "--set a.b=c"
-  std::string text;
-  bool command_line = false;
-
-  std::string place(int line) const {
-    return command_line ? name : name + ":" + std::to_string(line + 1);
-  }
-  Origin origin(int line) const {
-    if (command_line) return {Origin::Kind::kCommandLine, "", 0};
-    return {Origin::Kind::kFile, name, line + 1};
-  }
-};
 
 std::string joined(std::string_view prefix, std::string_view name) {
   return std::string(prefix) + (prefix.empty() ? "" : ".") + std::string(name);
@@ -59,8 +40,6 @@ class Reader {
   void complain(const Source& source, int line, const std::string& text) {
     reading_.mistakes.push_back(source.place(line) + ": " + text);
   }
-  std::optional<std::string> file_text(const fs::path& path, const std::string& extended_by);
-  std::optional<YAML::Node> parse(const Source& source);
   void read_extends(const Source& source, const YAML::Node& root, const fs::path& path,
                     const std::vector<fs::path>& chain);
   void read_mapping(const Source& source, const YAML::Node& node, const std::string& prefix);
@@ -87,48 +66,6 @@ class Reader {
   Reading reading_;
 };
 
-std::optional<std::string> Reader::file_text(const fs::path& path, const std::string& extended_by) {
-  const std::string named = path.string() + (extended_by.empty() ? "" : " (" + extended_by + ")");
-  std::error_code error;
-  if (!fs::exists(path, error)) {
-    if (extended_by.empty()) reading_.missing = true;
-    reading_.mistakes.push_back(named + ": no such file");
-    return std::nullopt;
-  }
-  if (fs::is_directory(path, error)) {
-    reading_.mistakes.push_back(named + ": is a directory, not a YAML file");
-    return std::nullopt;
-  }
-  std::ifstream stream(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (!stream.is_open() || stream.bad()) {
-    reading_.mistakes.push_back(named + ": cannot be read; check its permissions");
-    return std::nullopt;
-  }
-  if (text.size() > kMaxFileBytes) {
-    reading_.mistakes.push_back(named + ": has " + std::to_string(text.size()) +
-                                " bytes; a configuration has at most " +
-                                std::to_string(kMaxFileBytes));
-    return std::nullopt;
-  }
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
-  return text;
-}
-
-std::optional<YAML::Node> Reader::parse(const Source& source) {
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(source.text);
-    if (documents.size() > 1) {
-      complain(source, documents[1].Mark().line, "starts a second document; one file is one");
-      return std::nullopt;
-    }
-    return documents.empty() ? YAML::Node() : documents[0];
-  } catch (const YAML::Exception& exception) {
-    complain(source, exception.mark.line, "is not valid YAML: " + exception.msg);
-    return std::nullopt;
-  }
-}
-
 void Reader::read_file(const fs::path& path, std::vector<fs::path> chain,
                        const std::string& extended_by) {
   std::error_code error;
@@ -141,17 +78,24 @@ void Reader::read_file(const fs::path& path, std::vector<fs::path> chain,
     return;
   }
   chain.push_back(identity);
-  auto text = file_text(path, extended_by);
-  if (!text) return;
-  const Source source{path.string(), std::move(*text), false};
-  const auto root = parse(source);
-  if (!root || root->IsNull()) return;
-  if (!root->IsMap()) {
-    complain(source, root->Mark().line, "expects `key: value` lines, found " + found_value(*root));
+  const auto source = file_source(path, extended_by);
+  if (!source) {
+    if (extended_by.empty()) reading_.missing = source.error().code == ErrorCode::kNotFound;
+    reading_.mistakes.push_back(source.error().message);
     return;
   }
-  read_extends(source, *root, path, chain);
-  read_mapping(source, *root, "");
+  const auto root = parse(*source);
+  if (!root) {
+    reading_.mistakes.push_back(root.error().message);
+    return;
+  }
+  if (root->IsNull()) return;
+  if (!root->IsMap()) {
+    complain(*source, root->Mark().line, "expects `key: value` lines, found " + found_value(*root));
+    return;
+  }
+  read_extends(*source, *root, path, chain);
+  read_mapping(*source, *root, "");
 }
 
 void Reader::read_extends(const Source& source, const YAML::Node& root, const fs::path& path,
@@ -292,7 +236,10 @@ void Reader::read_override(const std::string& text) {
     return;
   }
   const auto value = parse(source);
-  if (!value) return;
+  if (!value) {
+    reading_.mistakes.push_back(value.error().message);
+    return;
+  }
   // A path through a key that is not there is reported as far as it is wrong.
   read_entry(source, key, *value, 0);
 }

@@ -44,8 +44,8 @@ struct LoadedConfig {
 
 // `overrides`: "a.b=c" each, as after --set, the value in YAML ("replay.capacity=1e6",
 // "d4pg.policy=[64, 64]"); the last of two for the same key wins. Cross-field checks
-// (actors/config/checks.hpp) are made too. Errors: kNotFound for a file that is not there, kIo for
-// one that cannot be read, kInvalidArgument with one line per mistake otherwise.
+// (actors/config/checks.hpp) are made too. Errors: kNotFound when there is no such file, otherwise
+// kInvalidArgument with one line per mistake.
 Result<LoadedConfig> load_config(const std::filesystem::path& path,
                                  const std::vector<std::string>& overrides = {});
 

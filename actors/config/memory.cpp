@@ -1,0 +1,85 @@
+// The arithmetic of the memory bound, each term beside its formula.
+#include "actors/config/memory.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "actors/config/checks.hpp"
+#include "replay/signature.hpp"
+
+namespace troupe::actors {
+namespace {
+
+// Priority, generation and key of a stored item; its steps are counted apart.
+constexpr double kItemBytes = 16;
+
+// One raw step: observation, action, reward.
+double step_bytes(const replay::Signature& signature) {
+  double bytes = sizeof(float);
+  for (const Column& column : signature.observation) bytes += static_cast<double>(column.bytes());
+  for (const Column& column : signature.step) bytes += static_cast<double>(column.bytes());
+  return bytes;
+}
+
+// One row of a batch: two observations, action, and reward, discount, weight, version and key.
+double row_bytes(const replay::Signature& signature) {
+  double bytes = 3 * sizeof(float) + sizeof(std::uint64_t) + 4 * sizeof(std::uint32_t);
+  for (const Column& column : signature.observation)
+    bytes += 2 * static_cast<double>(column.bytes());
+  for (const Column& column : signature.step) bytes += static_cast<double>(column.bytes());
+  return bytes;
+}
+
+std::int64_t dense_parameters(std::int64_t inputs, const std::vector<std::int64_t>& widths,
+                              std::int64_t outputs, bool layer_norm) {
+  std::int64_t count = layer_norm && !widths.empty() ? 2 * widths.front() : 0;
+  for (const std::int64_t width : widths) {
+    count += (inputs + 1) * width;
+    inputs = width;
+  }
+  return count + (inputs + 1) * outputs;
+}
+
+template <class... Parts>
+std::string joined(const Parts&... parts) {
+  std::ostringstream stream;
+  (stream << ... << parts);
+  return stream.str();
+}
+
+}  // namespace
+
+std::int64_t parameter_count(const learners::D4pgOptions& options, const EnvSpec& spec) {
+  const std::int64_t observation = spec.observation_size(), action = spec.action.elements();
+  return dense_parameters(observation, options.policy, action, options.layer_norm) +
+         dense_parameters(observation + action, options.critic, options.atoms, options.layer_norm);
+}
+
+std::vector<MemoryTerm> memory_terms(const RunOptions& options, const EnvSpec& spec) {
+  const replay::Signature signature = replay::signature_of(spec);
+  const learners::LearnerOptions& learner = options.learners.learner;
+  const double step = step_bytes(signature), row = row_bytes(signature);
+  // A segment that ends an episode has one observation more; a step's bytes cover it.
+  const std::int64_t flush = limiter_figures(options).flush_steps;
+  const double blob = static_cast<double>(flush + 1) * step;
+  const ActorOptions& actors = options.actors;
+  const std::int64_t parameters = options.job == "null" ? 0 : parameter_count(learner.d4pg, spec);
+
+  std::vector<MemoryTerm> terms;
+  terms.push_back({"segments under way",
+                   joined(actors.count, " actors x ", actors.credit, " credit x (", flush,
+                          " + 1) steps x ", step, " B"),
+                   static_cast<double>(actors.count * actors.credit) * blob});
+  terms.push_back({"tables",
+                   joined(options.replay.capacity, " items x (", step, " + ", kItemBytes, ") B"),
+                   static_cast<double>(options.replay.capacity) * (step + kItemBytes)});
+  terms.push_back(
+      {"batches ahead",
+       joined(learner.prefetch, " prefetch x ", learner.d4pg.batch, " items x ", row, " B"),
+       static_cast<double>(learner.prefetch * learner.d4pg.batch) * row});
+  terms.push_back({"parameter sets", joined("2 x ", parameters, " parameters x 4 B"),
+                   2.0 * 4.0 * static_cast<double>(parameters)});
+  return terms;
+}
+
+}  // namespace troupe::actors

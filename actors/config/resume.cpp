@@ -1,0 +1,46 @@
+// Compares three option sets field by field: saved, given now, and what counts.
+#include "actors/config/resume.hpp"
+
+#include <utility>
+
+#include "actors/config/description.hpp"
+#include "actors/config/printer.hpp"
+
+namespace troupe::actors {
+
+std::vector<Difference> differences(const RunOptions& saved, const RunOptions& now) {
+  RunOptions saved_copy = saved, now_copy = now;
+  const Description left = description_of(saved_copy), right = description_of(now_copy);
+  std::vector<Difference> found;
+  for (std::size_t i = 0; i < left.fields.size(); ++i) {
+    std::string saved_value = yaml_value(left.fields[i]), now_value = yaml_value(right.fields[i]);
+    if (saved_value != now_value) {
+      found.push_back({left.fields[i].key, std::move(saved_value), std::move(now_value)});
+    }
+  }
+  return found;
+}
+
+Result<ResumedConfig> resume_config(const std::filesystem::path& saved,
+                                    const std::filesystem::path& given,
+                                    const std::vector<std::string>& overrides) {
+  const auto before = load_config(saved);
+  if (!before) return tl::unexpected(before.error());
+  const auto now = load_config(given, overrides);
+  if (!now) return tl::unexpected(now.error());
+  auto resumed = load_config(saved, overrides);
+  if (!resumed) return tl::unexpected(resumed.error());
+
+  ResumedConfig result{std::move(*resumed), {}};
+  for (const Difference& difference : differences(before->options, now->options)) {
+    const bool overridden = now->origin(difference.key).kind == Origin::Kind::kCommandLine;
+    result.lines.push_back(difference.key + ": this run was saved with " + difference.saved + ", " +
+                           now->origin(difference.key).text() + " says " + difference.now +
+                           (overridden ? "; the command line counts"
+                                       : "; the saved value counts, --set " + difference.key + "=" +
+                                             difference.now + " would change it"));
+  }
+  return result;
+}
+
+}  // namespace troupe::actors
