@@ -34,6 +34,7 @@ class ChannelServer {
     std::string peer;
     ChannelMessage message;
   };
+  // Once the destructor returns, the address is free.
   virtual ~ChannelServer() = default;
   // Where clients connect: "inproc://…", "ipc://…" or "tcp://host:port" with the real port.
   virtual std::string endpoint() const = 0;

@@ -280,12 +280,15 @@ std::string tail_of_file(const std::string& path, std::size_t lines, std::int64_
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (lines == 0) return {};
-  std::size_t position = text.size();
-  if (position > 0 && text[position - 1] == '\n') --position;
-  for (std::size_t found = 0; found < lines && position != std::string::npos && position > 0;
-       ++found)
-    position = text.rfind('\n', position - 1);
-  return position == std::string::npos || position == 0 ? text : text.substr(position + 1);
+  std::size_t begin = 0;
+  std::size_t end_of_line = text.size() - (text.ends_with('\n') ? 1 : 0);
+  for (std::size_t found = 0; found < lines; ++found) {
+    const std::size_t newline = end_of_line == 0 ? text.npos : text.rfind('\n', end_of_line - 1);
+    if (newline == text.npos) return text;
+    begin = newline + 1;
+    end_of_line = newline;
+  }
+  return text.substr(begin);
 }
 
 }  // namespace troupe::actors

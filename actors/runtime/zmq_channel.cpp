@@ -161,11 +161,30 @@ tl::unexpected<Error> bind_error(const std::string& endpoint, int number) {
                 "address in use: another process serves " + endpoint +
                     "; stop it, or choose another port or * for any free one");
   const std::string what = "cannot serve " + endpoint + ": ";
-  if (number == EINVAL || number == ENODEV || number == ENAMETOOLONG)
+  const bool foreign = number == ENODEV || number == EADDRNOTAVAIL;
+  if (foreign || number == EINVAL || number == ENAMETOOLONG)
     return fail(ErrorCode::kInvalidArgument,
-                what + (number == ENODEV ? "no interface of this host has that address"
-                                         : std::string(zmq_strerror(number))));
+                what + (foreign ? "no interface of this host has that address"
+                                : std::string(zmq_strerror(number))));
   return fail(ErrorCode::kIo, what + zmq_strerror(number));
+}
+
+// Stops listening and waits until that has happened: ZeroMQ does it later, on its own thread, and a
+// server opened again in between would find its port taken or lose its socket file.
+void free_address(zmq::socket_t& socket, const std::string& endpoint) {
+  try {
+    const std::string watch = "inproc://closing " + endpoint;
+    if (::zmq_socket_monitor(socket.handle(), watch.c_str(), ZMQ_EVENT_CLOSED) != 0) return;
+    zmq::socket_t events(zmq_context(), zmq::socket_type::pair);
+    events.set(zmq::sockopt::linger, 0);
+    events.connect(watch);
+    socket.unbind(endpoint);
+    zmq::pollitem_t item{events.handle(), 0, ZMQ_POLLIN, 0};
+    zmq::poll(&item, 1, Milliseconds(kLingerMs));
+    ::zmq_socket_monitor(socket.handle(), nullptr, 0);
+  } catch (const zmq::error_t&) {
+    // Then closing the socket has to do.
+  }
 }
 
 class ZmqServer final : public ChannelServer {
@@ -174,6 +193,8 @@ class ZmqServer final : public ChannelServer {
       : socket_(std::move(socket)),
         limits_(limits),
         endpoint_(socket_.get(zmq::sockopt::last_endpoint)) {}
+
+  ~ZmqServer() override { free_address(socket_, endpoint_); }
 
   std::string endpoint() const override { return endpoint_; }
 
