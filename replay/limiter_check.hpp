@@ -15,7 +15,7 @@ namespace troupe::replay {
 struct LimiterPlan {
   std::int64_t capacity = 1000000, min_size = 1000;
   double samples_per_insert = 32;
-  std::optional<double> error_buffer;  // samples; empty: 0.1 x min_size x samples_per_insert
+  std::optional<double> error_buffer{};  // samples; empty: 0.1 x min_size x samples_per_insert
   std::int64_t shards = 1;
   std::int64_t environment_actors = 1;
   std::int64_t credit = 2;    // unacknowledged chunks of each environment actor
