@@ -1,6 +1,6 @@
-// Every struct that crosses the control plane between nodes, grouped by who talks to whom, and the one
-// type-id block that registers them. Integers, strings and bytes only: CAF 0.17 corrupts floats on the
-// wire, so numbers that may be fractional travel inside JSON text. Plain values.
+// Every struct that crosses the control plane between nodes, grouped by who talks to whom, and the
+// one type-id block that registers them. Integers, strings and bytes only: CAF 0.17 corrupts floats
+// on the wire, so numbers that may be fractional travel inside JSON text. Plain values.
 #pragma once
 
 #include <caf/allowed_unsafe_message_type.hpp>
@@ -22,12 +22,15 @@ constexpr bool kWireSafe = ((!std::is_floating_point_v<Ts> &&
                              !std::is_same_v<Ts, std::vector<double>>)&&...);
 
 template <class Inspector, class... Ts>
-typename Inspector::result_type inspect_fields(Inspector& inspector, const char* name, Ts&... fields) {
-  static_assert(kWireSafe<std::remove_const_t<Ts>...>, "floats do not survive CAF 0.17's wire format");
+typename Inspector::result_type inspect_fields(Inspector& inspector, const char* name,
+                                               Ts&... fields) {
+  static_assert(kWireSafe<std::remove_const_t<Ts>...>,
+                "floats do not survive CAF 0.17's wire format");
   return inspector(caf::meta::type_name(name), fields...);
 }
 
-// ---- node -> coordinator ---------------------------------------------------------------------------
+// ---- node -> coordinator
+// ---------------------------------------------------------------------------
 
 // First message of a node: who it is and which build it runs.
 struct Hello {
@@ -42,11 +45,12 @@ struct Hello {
 struct RoleReady {
   std::string node;
   std::uint32_t incarnation = 0;
-  std::uint32_t first_shard = 0;             // of the shards this role serves, if any
-  std::vector<std::string> data_endpoints;   // one per shard served: segments come here
-  std::vector<std::string> sample_endpoints; // one per shard of its own process: batches leave here
-  std::string parameter_endpoint;            // learner: parameter sets leave here; else empty
-  std::string state_json;                    // restored counters: {"inserted_steps":[1200],"version":30}
+  std::uint32_t first_shard = 0;            // of the shards this role serves, if any
+  std::vector<std::string> data_endpoints;  // one per shard served: segments come here
+  std::vector<std::string>
+      sample_endpoints;            // one per shard of its own process: batches leave here
+  std::string parameter_endpoint;  // learner: parameter sets leave here; else empty
+  std::string state_json;          // restored counters: {"inserted_steps":[1200],"version":30}
 };
 
 // Counters, gauges and what the role waits for, as a JSON object (telemetry::NodeReport).
@@ -78,7 +82,7 @@ struct PartWritten {
   std::uint32_t incarnation = 0;
   std::uint64_t checkpoint = 0;
   std::vector<FilePart> files;
-  std::string state_json;          // counters at the cut
+  std::string state_json;  // counters at the cut
   std::string error;
 };
 
@@ -116,7 +120,8 @@ struct RoleEnded {
   std::string error;
 };
 
-// ---- coordinator -> node ---------------------------------------------------------------------------
+// ---- coordinator -> node
+// ---------------------------------------------------------------------------
 
 // What a node is to do. `config` is the whole resolved configuration as YAML.
 struct Assignment {
@@ -126,14 +131,15 @@ struct Assignment {
   std::uint32_t epoch = 0;  // of the learner or shard
   std::string config;
   std::string run_directory;
-  std::string socket_directory;    // for ipc endpoints
-  std::string restore_directory;   // complete checkpoint to start from; empty: from nothing
+  std::string socket_directory;   // for ipc endpoints
+  std::string restore_directory;  // complete checkpoint to start from; empty: from nothing
 };
 
 // Where the data channels are now; sent again whenever one moves.
 struct Peers {
-  std::vector<std::string> shard_endpoints;   // empty string: not there now
-  std::vector<std::string> sample_endpoints;  // likewise; empty strings when shards live with the learner
+  std::vector<std::string> shard_endpoints;  // empty string: not there now
+  std::vector<std::string>
+      sample_endpoints;  // likewise; empty strings when shards live with the learner
   std::string parameter_endpoint;
 };
 
@@ -164,13 +170,31 @@ struct Shutdown {
   std::string reason;
 };
 
-// ---- environment actor -> learner, by way of the coordinator -----------------------------------------
+// ---- environment actor -> learner, by way of the coordinator
+// -----------------------------------------
 
+// Observation statistics since the last one (models::RunningStatistics::encode).
 struct NormaliserDelta {
+  bool upwards = false;  // still on its way to the coordinator
   std::vector<std::uint8_t> bytes;
 };
 
-// ---- inside one process ------------------------------------------------------------------------------
+// ---- inside one process
+// ------------------------------------------------------------------------------
+
+// Coordinator -> telemetry hub: how a node stands.
+struct NodeState {
+  std::string node, role, state;
+  std::int64_t pid = 0;
+  bool gone = false;  // leaves the table of nodes
+};
+
+// Coordinator -> telemetry hub: how the run stands; "finished", "failed" and "interrupted" are
+// final.
+struct RunPhase {
+  std::string state, reason;
+  std::uint64_t actor_steps = 0, version = 0;
+};
 
 // A signal or a stop condition asks the run to end.
 struct StopRequest {
@@ -212,7 +236,11 @@ template <class I> typename I::result_type inspect(I& f, EvaluateRequest& x) {
 template <class I> typename I::result_type inspect(I& f, Pause& x) { return inspect_fields(f, "Pause", x.paused); }
 template <class I> typename I::result_type inspect(I& f, Shutdown& x) { return inspect_fields(f, "Shutdown", x.reason); }
 template <class I> typename I::result_type inspect(I& f, NormaliserDelta& x) {
-  return inspect_fields(f, "NormaliserDelta", x.bytes); }
+  return inspect_fields(f, "NormaliserDelta", x.upwards, x.bytes); }
+template <class I> typename I::result_type inspect(I& f, NodeState& x) {
+  return inspect_fields(f, "NodeState", x.node, x.role, x.state, x.pid, x.gone); }
+template <class I> typename I::result_type inspect(I& f, RunPhase& x) {
+  return inspect_fields(f, "RunPhase", x.state, x.reason, x.actor_steps, x.version); }
 template <class I> typename I::result_type inspect(I& f, StopRequest& x) {
   return inspect_fields(f, "StopRequest", x.reason, x.interrupted, x.hurry); }
 // clang-format on
@@ -240,6 +268,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluateRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Pause))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Shutdown))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::NormaliserDelta))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeState))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunPhase))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StopRequest))
 
 CAF_ADD_ATOM(troupe, troupe::actors, work_atom, "work")

@@ -14,7 +14,8 @@ std::size_t bytes_per_item(const replay::Batch& batch) {
 
 }  // namespace
 
-ChannelMessage encode_batch(const replay::Batch& batch, std::uint64_t batch_id, std::uint64_t held) {
+ChannelMessage encode_batch(const replay::Batch& batch, std::uint64_t batch_id,
+                            std::uint64_t held) {
   const auto items = static_cast<std::size_t>(batch.items());
   Bytes tail;
   tail.reserve(items * bytes_per_item(batch));
@@ -36,7 +37,8 @@ Result<BatchHead> batch_head(const ChannelMessage& message) {
   return BatchHead{(*words)[0], (*words)[1], (*words)[2]};
 }
 
-Result<void> decode_batch(const ChannelMessage& message, replay::Batch& batch, std::int64_t first_row) {
+Result<void> decode_batch(const ChannelMessage& message, replay::Batch& batch,
+                          std::int64_t first_row) {
   const auto head = batch_head(message);
   if (!head) return tl::unexpected(head.error());
   const std::size_t offset = 3 * sizeof(std::uint64_t);

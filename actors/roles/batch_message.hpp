@@ -17,8 +17,9 @@ struct BatchHead {
 // kCorrupt when the message is too short for its head.
 Result<BatchHead> batch_head(const ChannelMessage& message);
 
-// Copies the message's items into rows first_row… of `batch`. kCorrupt when the sizes do not fit the
-// batch's columns.
-Result<void> decode_batch(const ChannelMessage& message, replay::Batch& batch, std::int64_t first_row);
+// Copies the message's items into rows first_row… of `batch`. kCorrupt when the sizes do not fit
+// the batch's columns.
+Result<void> decode_batch(const ChannelMessage& message, replay::Batch& batch,
+                          std::int64_t first_row);
 
 }  // namespace troupe::actors

@@ -131,7 +131,8 @@ class LocalSource final : public BatchSource {
   }
 
   bool draw(std::size_t table, std::size_t count, replay::SampledItems& drawn,
-            std::vector<std::pair<std::size_t, std::size_t>>& origins, const std::stop_token& stop) {
+            std::vector<std::pair<std::size_t, std::size_t>>& origins,
+            const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       auto items = tables_[table]->sample(count, kWait);
       if (items) {
@@ -166,7 +167,8 @@ class LocalSource final : public BatchSource {
 }  // namespace
 
 std::unique_ptr<BatchSource> make_local_source(std::vector<std::shared_ptr<replay::Table>> tables,
-                                               std::int64_t items, std::int64_t ahead, Random random) {
+                                               std::int64_t items, std::int64_t ahead,
+                                               Random random) {
   return std::make_unique<LocalSource>(std::move(tables), items, ahead, random);
 }
 

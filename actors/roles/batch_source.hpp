@@ -1,5 +1,5 @@
-// Where a learner's batches come from, filled ahead of need by a thread of the source's own: shards in this
-// process, or shards behind channels. next() and release() belong to one thread.
+// Where a learner's batches come from, filled ahead of need by a thread of the source's own: shards
+// in this process, or shards behind channels. next() and release() belong to one thread.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,9 @@
 
 namespace troupe::actors {
 
-// How many of `items` come from each shard, drawn in proportion to what each holds (multinomial); shards
-// that hold nothing get nothing. All zero when no shard holds anything. Sums to `items` otherwise.
+// How many of `items` come from each shard, drawn in proportion to what each holds (multinomial);
+// shards that hold nothing get nothing. All zero when no shard holds anything. Sums to `items`
+// otherwise.
 std::vector<std::size_t> draw_counts(std::size_t items, const std::vector<std::uint64_t>& held,
                                      Random& random);
 
@@ -32,7 +33,8 @@ class BatchSource {
   BatchSource(const BatchSource&) = delete;
   BatchSource& operator=(const BatchSource&) = delete;
 
-  // The next filled batch, null when none came within `timeout`. It is the caller's until release().
+  // The next filled batch, null when none came within `timeout`. It is the caller's until
+  // release().
   replay::Batch* next(std::chrono::milliseconds timeout);
   void release(replay::Batch* batch);
   // Why no batch comes; empty when one is ready.
@@ -56,10 +58,12 @@ class BatchSource {
 
 // Draws from tables of this process.
 std::unique_ptr<BatchSource> make_local_source(std::vector<std::shared_ptr<replay::Table>> tables,
-                                               std::int64_t items, std::int64_t ahead, Random random);
+                                               std::int64_t items, std::int64_t ahead,
+                                               Random random);
 
 // Asks shards of other processes. `columns` are batch_columns_of the signature.
 std::unique_ptr<BatchSource> make_remote_source(std::vector<Column> columns, std::int64_t items,
-                                                std::int64_t ahead, std::string peer_name, Random random);
+                                                std::int64_t ahead, std::string peer_name,
+                                                Random random);
 
 }  // namespace troupe::actors

@@ -120,7 +120,8 @@ Result<fs::path> CheckpointStore::begin(std::uint64_t id, std::uint64_t actor_st
   std::error_code error;
   fs::create_directory(root_ / name, error);
   if (error)
-    return fail(ErrorCode::kIo, "cannot create " + (root_ / name).string() + ": " + error.message());
+    return fail(ErrorCode::kIo,
+                "cannot create " + (root_ / name).string() + ": " + error.message());
   open_[id] = Open{root_ / name, actor_steps, {}};
   return root_ / name;
 }
@@ -148,7 +149,8 @@ Result<CheckpointInfo> CheckpointStore::commit(std::uint64_t id, std::uint64_t v
   const auto state_sum = sum_of_file(open.directory / kState);
   if (!state_sum) return give_up(state_sum.error());
   files.push_back({{"path", kState}, {"bytes", state_sum->bytes}, {"crc32c", state_sum->crc32c}});
-  const CheckpointInfo info{open.directory, next_sequence_++, open.actor_steps, version, state_json};
+  const CheckpointInfo info{open.directory, next_sequence_++, open.actor_steps, version,
+                            state_json};
   const Json manifest = {{"format", kFormat},
                          {"sequence", info.sequence},
                          {"actor_steps", info.actor_steps},

@@ -1,5 +1,5 @@
-// The checkpoints of a run directory: begun as a directory, complete once its manifest stands. Owned by the
-// coordinator; one thread.
+// The checkpoints of a run directory: begun as a directory, complete once its manifest stands.
+// Owned by the coordinator; one thread.
 //
 //   checkpoints/step_000012000/{manifest.json, state.json, parts...}   latest -> step_000012000
 #pragma once
@@ -27,21 +27,23 @@ struct CheckpointInfo {
 
 class CheckpointStore {
  public:
-  // `root` is <run>/checkpoints. Directories without a manifest are leftovers of a crash and are removed;
-  // each is named to `log`.
+  // `root` is <run>/checkpoints. Directories without a manifest are leftovers of a crash and are
+  // removed; each is named to `log`.
   static Result<CheckpointStore> open(std::filesystem::path root, std::int64_t keep,
                                       const std::function<void(const std::string&)>& log);
 
-  // The newest checkpoint whose files all have the size and checksum of the manifest. Bad ones are named
-  // to `log` with the file and skipped. O(bytes). nullopt: there is none.
-  std::optional<CheckpointInfo> newest_valid(const std::function<void(const std::string&)>& log) const;
+  // The newest checkpoint whose files all have the size and checksum of the manifest. Bad ones are
+  // named to `log` with the file and skipped. O(bytes). nullopt: there is none.
+  std::optional<CheckpointInfo> newest_valid(
+      const std::function<void(const std::string&)>& log) const;
 
   // Makes the directory of a new checkpoint.
   Result<std::filesystem::path> begin(std::uint64_t id, std::uint64_t actor_steps);
   void add_part(std::uint64_t id, const std::vector<FilePart>& files);
-  // Writes state.json, then the manifest by rename, repoints `latest`, and removes all but the newest
-  // `keep` checkpoints.
-  Result<CheckpointInfo> commit(std::uint64_t id, std::uint64_t version, const std::string& state_json);
+  // Writes state.json, then the manifest by rename, repoints `latest`, and removes all but the
+  // newest `keep` checkpoints.
+  Result<CheckpointInfo> commit(std::uint64_t id, std::uint64_t version,
+                                const std::string& state_json);
   void abandon(std::uint64_t id);
 
   // The newest one committed or found; for restarts within the run.
@@ -54,7 +56,8 @@ class CheckpointStore {
     std::uint64_t actor_steps = 0;
     std::vector<FilePart> files;
   };
-  CheckpointStore(std::filesystem::path root, std::int64_t keep) : root_(std::move(root)), keep_(keep) {}
+  CheckpointStore(std::filesystem::path root, std::int64_t keep)
+      : root_(std::move(root)), keep_(keep) {}
   void prune();
 
   std::filesystem::path root_;

@@ -1,5 +1,5 @@
-// The environment actor: steps while it has credit, sends chunks to its shard, follows the learner's
-// parameters. A detached actor; one slice of work per message to itself.
+// The environment actor: steps while it has credit, sends chunks to its shard, follows the
+// learner's parameters. A detached actor; one slice of work per message to itself.
 #include <filesystem>
 
 #include "actors/config/checks.hpp"
@@ -51,7 +51,8 @@ class EnvironmentRole : public RoleBase {
   }
 
   void peers(const Peers& peers) override {
-    const std::size_t shard = context().assignment.index % std::max<std::size_t>(1, peers.shard_endpoints.size());
+    const std::size_t shard =
+        context().assignment.index % std::max<std::size_t>(1, peers.shard_endpoints.size());
     const std::string data = peers.shard_endpoints.empty() ? "" : peers.shard_endpoints[shard];
     if (data != data_endpoint_) {
       data_endpoint_ = data;
@@ -101,7 +102,9 @@ class EnvironmentRole : public RoleBase {
     const std::filesystem::path directory = request.directory;
     const std::string name = context().node + ".state";
     auto parts = write_file(directory / name, bytes.data(), bytes.size()).and_then([&] {
-      return describe_file(directory, name).map([](FilePart part) { return std::vector{std::move(part)}; });
+      return describe_file(directory, name).map([](FilePart part) {
+        return std::vector{std::move(part)};
+      });
     });
     parts_written(request.checkpoint, std::move(parts), "{}");
   }
@@ -117,8 +120,9 @@ class EnvironmentRole : public RoleBase {
     std::vector<std::uint8_t> worker, window;
     replay::ByteReader reader(*bytes);
     const bool complete = reader.array(worker) && reader.array(window) && reader.finished();
-    Result<void> loaded = complete ? worker_->load(worker).and_then([&] { return window_.load(window); })
-                                   : Result<void>(fail(ErrorCode::kCorrupt, "it is cut short"));
+    Result<void> loaded = complete
+                              ? worker_->load(worker).and_then([&] { return window_.load(window); })
+                              : Result<void>(fail(ErrorCode::kCorrupt, "it is cut short"));
     if (!loaded) warn("restore", path.string() + " is not used: " + loaded.error().message);
   }
 
@@ -134,7 +138,8 @@ class EnvironmentRole : public RoleBase {
     const auto end = Clock::now() + kSlice;
     do {
       const auto now = Clock::now();
-      board().enter("a step of the environment, actor step", static_cast<std::uint64_t>(worker_->counters().steps));
+      board().enter("a step of the environment, actor step",
+                    static_cast<std::uint64_t>(worker_->counters().steps));
       auto stepped = worker_->step(now);
       board().leave();
       if (!stepped) return stepped;
@@ -174,13 +179,15 @@ class EnvironmentRole : public RoleBase {
       timeout = milliseconds{0};
       const auto words = words_of<3>(*message);
       if (!words || (*words)[0] != context().assignment.index) continue;
-      const auto steps = window_.acknowledge({static_cast<std::uint32_t>((*words)[1]), (*words)[2]});
+      const auto steps =
+          window_.acknowledge({static_cast<std::uint32_t>((*words)[1]), (*words)[2]});
       if (message->kind == static_cast<std::uint8_t>(DataKind::kAck)) {
         acknowledged_ += steps.value_or(0);
       } else if (message->kind == static_cast<std::uint8_t>(DataKind::kRefused)) {
         refused_ += steps.value_or(0);
         const auto& payload = *message->payload;
-        warn("refused", "the shard refused a chunk: " + std::string(payload.begin() + 24, payload.end()));
+        warn("refused",
+             "the shard refused a chunk: " + std::string(payload.begin() + 24, payload.end()));
       }
     }
     send(Clock::now());

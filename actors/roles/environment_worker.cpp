@@ -12,11 +12,11 @@ constexpr std::uint32_t kStateVersion = 1;
 }  // namespace
 
 Result<std::unique_ptr<EnvironmentWorker>> EnvironmentWorker::make(const WorkerOptions& options) {
-  // The incarnation is part of the seed: a restarted worker does not repeat its predecessor's episodes.
-  auto env = envs::VectorEnv::make(options.environment, {.time_limit = options.time_limit},
-                                   options.environments,
-                                   stream_seed(options.seed, "environment", options.incarnation),
-                                   options.worker);
+  // The incarnation is part of the seed: a restarted worker does not repeat its predecessor's
+  // episodes.
+  auto env = envs::VectorEnv::make(
+      options.environment, {.time_limit = options.time_limit}, options.environments,
+      stream_seed(options.seed, "environment", options.incarnation), options.worker);
   if (!env) return tl::unexpected(env.error());
   std::unique_ptr<EnvironmentWorker> worker(new EnvironmentWorker(options, std::move(*env)));
   if (auto reset = worker->env_->reset(worker->observations_); !reset)
@@ -24,7 +24,8 @@ Result<std::unique_ptr<EnvironmentWorker>> EnvironmentWorker::make(const WorkerO
   return worker;
 }
 
-EnvironmentWorker::EnvironmentWorker(const WorkerOptions& options, std::unique_ptr<envs::VectorEnv> env)
+EnvironmentWorker::EnvironmentWorker(const WorkerOptions& options,
+                                     std::unique_ptr<envs::VectorEnv> env)
     : options_(options),
       env_(std::move(env)),
       signature_(replay::signature_of(env_->spec())),
@@ -44,9 +45,10 @@ Result<void> EnvironmentWorker::set_parameters(models::ParameterSetPtr set) {
   auto policy = models::DensePolicy::make(*set, env_->count());
   if (!policy) return tl::unexpected(policy.error());
   if (policy->inputs() != env_->observation_size() || policy->outputs() != env_->action_size())
-    return fail(ErrorCode::kInvalidArgument,
-                "a policy of " + std::to_string(policy->inputs()) + " inputs and " +
-                    std::to_string(policy->outputs()) + " outputs does not fit " + options_.environment);
+    return fail(ErrorCode::kInvalidArgument, "a policy of " + std::to_string(policy->inputs()) +
+                                                 " inputs and " +
+                                                 std::to_string(policy->outputs()) +
+                                                 " outputs does not fit " + options_.environment);
   policy_ = std::move(*policy);
   parameters_ = std::move(set);
   return {};
@@ -76,8 +78,10 @@ void EnvironmentWorker::record(std::int64_t environment, const envs::StepResult&
   const auto width = static_cast<std::size_t>(env_->action_size());
   const std::span<const float> observation(observations_.data() + index * size, size);
   builder.add(observation, env_->applied_actions().subspan(index * width, width),
-              static_cast<float>(result.reward), parameters_->version, parameters_->learner_epoch, now);
-  if (options_.gather_statistics) (void)statistics_.add(observation);  // finite: VectorEnv has checked
+              static_cast<float>(result.reward), parameters_->version, parameters_->learner_epoch,
+              now);
+  if (options_.gather_statistics)
+    (void)statistics_.add(observation);  // finite: VectorEnv has checked
   if (!result.ended()) return;
   builder.end(result.terminated ? replay::EpisodeEnd::kTerminated : replay::EpisodeEnd::kTruncated,
               env_->final_observation(environment));
@@ -85,7 +89,8 @@ void EnvironmentWorker::record(std::int64_t environment, const envs::StepResult&
       {environment, result.episode_return, result.episode_steps, parameters_->version});
 }
 
-std::optional<replay::Chunk> EnvironmentWorker::take_chunk(Time now, std::chrono::milliseconds max_age) {
+std::optional<replay::Chunk> EnvironmentWorker::take_chunk(Time now,
+                                                           std::chrono::milliseconds max_age) {
   for (SegmentBuilder& builder : builders_) {
     if (auto chunk = builder.take(now, max_age)) {
       chunk->header.sequence = sequence_++;

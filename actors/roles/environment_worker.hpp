@@ -1,5 +1,5 @@
-// What an environment actor does, without actors: steps its environments with the newest policy plus
-// exploration noise and turns the steps into chunks. Time is a parameter. One owner.
+// What an environment actor does, without actors: steps its environments with the newest policy
+// plus exploration noise and turns the steps into chunks. Time is a parameter. One owner.
 #pragma once
 
 #include <chrono>
@@ -25,10 +25,10 @@ struct WorkerOptions {
   std::int64_t environments = 1;  // stepped together
   std::uint32_t worker = 0;
   std::uint32_t incarnation = 0;
-  std::uint64_t seed = 0;         // of the run
-  double sigma = 0;               // exploration noise in [-1, 1] units
-  std::int64_t flush_steps = 1;   // steps of one environment per chunk
-  bool gather_statistics = false; // observation statistics for the normaliser
+  std::uint64_t seed = 0;          // of the run
+  double sigma = 0;                // exploration noise in [-1, 1] units
+  std::int64_t flush_steps = 1;    // steps of one environment per chunk
+  bool gather_statistics = false;  // observation statistics for the normaliser
 };
 
 struct FinishedEpisode {
@@ -46,13 +46,14 @@ class EnvironmentWorker {
 
   const replay::Signature& signature() const { return signature_; }
 
-  // The policy that acts from the next step on. kInvalidArgument when it does not fit the environment.
+  // The policy that acts from the next step on. kInvalidArgument when it does not fit the
+  // environment.
   Result<void> set_parameters(models::ParameterSetPtr set);
   bool has_parameters() const { return policy_.has_value(); }
   std::uint64_t version() const { return parameters_ ? parameters_->version : 0; }
 
-  // One control step of every environment. An error means that an environment cannot be brought to start
-  // an episode: the worker is of no more use.
+  // One control step of every environment. An error means that an environment cannot be brought to
+  // start an episode: the worker is of no more use.
   Result<void> step(Time now);
 
   // The next chunk to send, numbered; nullopt: none is due. `max_age` zero flushes everything.
@@ -64,9 +65,10 @@ class EnvironmentWorker {
 
   const envs::VectorEnvCounters& counters() const { return env_->counters(); }
 
-  // Everything that decides what comes next: environments, noise, open segments, sequence numbers. Call
-  // when take_chunk gives no closed chunk. After load, with the same parameters, the next steps are
-  // bitwise the same; the incarnation stays this object's own. kCorrupt leaves the worker as new.
+  // Everything that decides what comes next: environments, noise, open segments, sequence numbers.
+  // Call when take_chunk gives no closed chunk. After load, with the same parameters, the next
+  // steps are bitwise the same; the incarnation stays this object's own. kCorrupt leaves the worker
+  // as new.
   std::vector<std::uint8_t> save() const;
   Result<void> load(std::span<const std::uint8_t> bytes);
 

@@ -32,7 +32,8 @@ class Descriptor {
   int fd_;
 };
 
-Result<void> write_all(int fd, const void* data, std::size_t size, const std::filesystem::path& path) {
+Result<void> write_all(int fd, const void* data, std::size_t size,
+                       const std::filesystem::path& path) {
   const char* next = static_cast<const char*>(data);
   while (size > 0) {
     const ssize_t written = ::write(fd, next, size);
@@ -51,7 +52,8 @@ Result<void> write_file(const std::filesystem::path& path, const void* data, std
   std::filesystem::path temporary = path;
   temporary += ".tmp";
   {
-    const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    const Descriptor file(
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (file.get() < 0) return system_error("cannot create", temporary);
     if (auto written = write_all(file.get(), data, size, temporary); !written) {
       ::unlink(temporary.c_str());
@@ -79,7 +81,8 @@ Result<std::vector<std::uint8_t>> read_file(const std::filesystem::path& path) {
 }
 
 Result<std::string> read_text(const std::filesystem::path& path) {
-  return read_file(path).map([](const auto& bytes) { return std::string(bytes.begin(), bytes.end()); });
+  return read_file(path).map(
+      [](const auto& bytes) { return std::string(bytes.begin(), bytes.end()); });
 }
 
 Result<FileSum> sum_of_file(const std::filesystem::path& path) {
@@ -92,7 +95,8 @@ Result<FileSum> sum_of_file(const std::filesystem::path& path) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return system_error("cannot read", path);
     if (count == 0) return sum;
-    sum.crc32c = replay::crc32c(std::span(piece.data(), static_cast<std::size_t>(count)), sum.crc32c);
+    sum.crc32c =
+        replay::crc32c(std::span(piece.data(), static_cast<std::size_t>(count)), sum.crc32c);
     sum.bytes += static_cast<std::uint64_t>(count);
   }
 }

@@ -22,7 +22,8 @@ void ParameterServer::serve(std::chrono::milliseconds timeout) {
     timeout = std::chrono::milliseconds{0};
     if (received->message.kind != static_cast<std::uint8_t>(DataKind::kWantParameters)) continue;
     const auto words = words_of<2>(received->message);
-    if (words) waiting_[received->peer] = Held{static_cast<std::uint32_t>((*words)[0]), (*words)[1]};
+    if (words)
+      waiting_[received->peer] = Held{static_cast<std::uint32_t>((*words)[0]), (*words)[1]};
   }
   answer();
 }
@@ -43,13 +44,14 @@ void ParameterServer::answer() {
     }
     if (!encoded_) encoded_ = std::make_shared<const Bytes>(models::encode(*newest_));
     // A peer that is gone asks again when it comes back.
-    (void)channel_->send(waiting->first, {static_cast<std::uint8_t>(DataKind::kParameters), encoded_});
+    (void)channel_->send(waiting->first,
+                         {static_cast<std::uint8_t>(DataKind::kParameters), encoded_});
     waiting = waiting_.erase(waiting);
   }
 }
 
-Result<std::unique_ptr<ParameterSubscriber>> ParameterSubscriber::open(const std::string& endpoint,
-                                                                       const std::string& peer_name) {
+Result<std::unique_ptr<ParameterSubscriber>> ParameterSubscriber::open(
+    const std::string& endpoint, const std::string& peer_name) {
   auto channel = open_channel_client(endpoint, peer_name);
   if (!channel) return tl::unexpected(channel.error());
   return std::unique_ptr<ParameterSubscriber>(new ParameterSubscriber(std::move(*channel)));
@@ -70,7 +72,8 @@ bool ParameterSubscriber::poll(std::chrono::milliseconds timeout) {
   ask();
   while (auto message = channel_->receive(timeout)) {
     timeout = std::chrono::milliseconds{0};
-    if (message->kind != static_cast<std::uint8_t>(DataKind::kParameters) || !message->payload) continue;
+    if (message->kind != static_cast<std::uint8_t>(DataKind::kParameters) || !message->payload)
+      continue;
     asked_ = false;
     auto set = models::decode_parameter_set(*message->payload);
     if (!set) {

@@ -1,6 +1,6 @@
-// Both ends of parameter distribution: the learner's side sends each subscriber the newest set once it
-// asked (credit 1), the subscriber's side keeps the newest set it has received. Each object belongs to
-// one thread.
+// Both ends of parameter distribution: the learner's side sends each subscriber the newest set once
+// it asked (credit 1), the subscriber's side keeps the newest set it has received. Each object
+// belongs to one thread.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,8 @@ class ParameterServer {
   static Result<std::unique_ptr<ParameterServer>> open(const std::string& endpoint);
   std::string endpoint() const { return channel_->endpoint(); }
 
-  // Takes requests that came in and answers those that can be answered; waits at most `timeout` for one.
+  // Takes requests that came in and answers those that can be answered; waits at most `timeout` for
+  // one.
   void serve(std::chrono::milliseconds timeout);
   // Newer than before; goes out to everyone who waits for one.
   void publish(models::ParameterSetPtr set);
@@ -49,7 +50,8 @@ class ParameterSubscriber {
   std::uint64_t corrupt() const { return corrupt_; }
 
  private:
-  explicit ParameterSubscriber(std::unique_ptr<ChannelClient> channel) : channel_(std::move(channel)) {}
+  explicit ParameterSubscriber(std::unique_ptr<ChannelClient> channel)
+      : channel_(std::move(channel)) {}
   void ask();
 
   std::unique_ptr<ChannelClient> channel_;

@@ -1,5 +1,5 @@
-// Batches from shards in other processes: asks each shard for its share of a batch, and puts the shares
-// together in the order of the shards.
+// Batches from shards in other processes: asks each shard for its share of a batch, and puts the
+// shares together in the order of the shards.
 #include <algorithm>
 #include <optional>
 
@@ -67,7 +67,8 @@ class RemoteSource final : public BatchSource {
   }
 
   bool any_channel() const {
-    return std::any_of(shards_.begin(), shards_.end(), [](const Shard& s) { return s.channel != nullptr; });
+    return std::any_of(shards_.begin(), shards_.end(),
+                       [](const Shard& s) { return s.channel != nullptr; });
   }
 
   // A shard that moved has lost the requests it had; orders that wait for it are drawn anew.
@@ -82,7 +83,8 @@ class RemoteSource final : public BatchSource {
       if (shards_[i].endpoint == wanted[i]) continue;
       shards_[i] = Shard{.endpoint = wanted[i], .channel = nullptr};
       if (!wanted[i].empty())
-        if (auto channel = open_channel_client(wanted[i], peer_name_)) shards_[i].channel = std::move(*channel);
+        if (auto channel = open_channel_client(wanted[i], peer_name_))
+          shards_[i].channel = std::move(*channel);
       for (Order& waiting : orders_) draw(waiting);
     }
     if (!any_channel()) {
@@ -175,8 +177,10 @@ class RemoteSource final : public BatchSource {
 }  // namespace
 
 std::unique_ptr<BatchSource> make_remote_source(std::vector<Column> columns, std::int64_t items,
-                                                std::int64_t ahead, std::string peer_name, Random random) {
-  return std::make_unique<RemoteSource>(std::move(columns), items, ahead, std::move(peer_name), random);
+                                                std::int64_t ahead, std::string peer_name,
+                                                Random random) {
+  return std::make_unique<RemoteSource>(std::move(columns), items, ahead, std::move(peer_name),
+                                        random);
 }
 
 }  // namespace troupe::actors

@@ -1,5 +1,5 @@
-// What a role shows of itself: counters, gauges, what it waits for, and the call it is inside. Written by
-// the role's thread, read by its node's actor at any time.
+// What a role shows of itself: counters, gauges, what it waits for, and the call it is inside.
+// Written by the role's thread, read by its node's actor at any time.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@ class RoleBoard {
     return snapshot_;
   }
 
-  // Brackets a call that may hang. `what` must outlive the bracket (a literal), `detail` is a number to
-  // show with it (an environment, a version).
+  // Brackets a call that may hang. `what` must outlive the bracket (a literal), `detail` is a
+  // number to show with it (an environment, a version).
   void enter(const char* what, std::uint64_t detail = 0) {
     detail_.store(detail, std::memory_order_relaxed);
     what_.store(what, std::memory_order_relaxed);
@@ -73,8 +73,7 @@ class BlockedTime {
   void add_to(std::map<std::string, double>& counters) {
     set(std::string(reason_));
     for (const auto& [reason, time] : total_)
-      counters["blocked_ms/" + reason] =
-          std::chrono::duration<double, std::milli>(time).count();
+      counters["blocked_ms/" + reason] = std::chrono::duration<double, std::milli>(time).count();
   }
 
  private:

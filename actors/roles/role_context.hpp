@@ -1,5 +1,5 @@
-// What every role actor is given, and the factory that makes the actor of a role. The factory may be
-// called from any actor; each role actor has a thread of its own.
+// What every role actor is given, and the factory that makes the actor of a role. The factory may
+// be called from any actor; each role actor has a thread of its own.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct RoleContext {
   Assignment assignment;
   RunOptions options;
   std::shared_ptr<RoleBoard> board;
-  NodeActor parent;  // reports go there
+  NodeActor parent;         // reports go there
   bool in_process = false;  // all roles share one process: inproc channels
 
   // Unique per server and incarnation: "actor-0.3".

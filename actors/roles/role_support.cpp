@@ -43,8 +43,8 @@ void RoleBase::episode(std::uint64_t environment, double episode_return, std::ui
   if (now - episode_sent_ < std::chrono::milliseconds(50)) return;
   episode_sent_ = now;
   caf::anon_send(context_.parent,
-                 EpisodeDone{context_.node, environment, std::bit_cast<std::uint64_t>(episode_return),
-                             length, version});
+                 EpisodeDone{context_.node, environment,
+                             std::bit_cast<std::uint64_t>(episode_return), length, version});
 }
 
 void RoleBase::warn(const std::string& kind, const std::string& text) const {
@@ -52,7 +52,7 @@ void RoleBase::warn(const std::string& kind, const std::string& text) const {
 }
 
 void RoleBase::send_statistics(std::vector<std::uint8_t> delta) const {
-  caf::anon_send(context_.parent, NormaliserDelta{std::move(delta)});
+  caf::anon_send(context_.parent, NormaliserDelta{true, std::move(delta)});
 }
 
 bool RoleBase::report_due() {

@@ -1,5 +1,5 @@
-// What all roles share: the class a role implements, free of actors, and the detached actor that drives it.
-// A role object belongs to its actor's thread.
+// What all roles share: the class a role implements, free of actors, and the detached actor that
+// drives it. A role object belongs to its actor's thread.
 #pragma once
 
 #include <caf/send.hpp>
@@ -29,7 +29,8 @@ class RoleBase {
   virtual void pause(bool) {}
   virtual void evaluate(const EvaluateRequest&) {}
   virtual void statistics(const NormaliserDelta&) {}
-  // One slice of work, some milliseconds; may wait a few for something to do. An error ends the role.
+  // One slice of work, some milliseconds; may wait a few for something to do. An error ends the
+  // role.
   virtual Result<void> work() = 0;
   // Writes the role's parts, or starts to: answers with parts_written, now or later.
   virtual void checkpoint(const CheckpointRequest& request) = 0;
@@ -63,7 +64,8 @@ struct RoleState {
   static inline const char* name = "role";
 };
 
-// The behaviour that drives a role; ends the actor, with RoleEnded to its node, on errors and Shutdown.
+// The behaviour that drives a role; ends the actor, with RoleEnded to its node, on errors and
+// Shutdown.
 RoleActor::behavior_type drive_role(RoleActor::stateful_pointer<RoleState> self,
                                     std::shared_ptr<std::unique_ptr<RoleBase>> role,
                                     NodeActor parent, std::string node, std::uint32_t incarnation);
@@ -74,7 +76,8 @@ RoleActor spawn_role_of(caf::actor_system& system, RoleContext context) {
   const std::string node = context.node;
   const std::uint32_t incarnation = context.assignment.incarnation;
   // CAF copies arguments: the only owner travels in a shared box.
-  auto box = std::make_shared<std::unique_ptr<RoleBase>>(std::make_unique<Role>(std::move(context)));
+  auto box =
+      std::make_shared<std::unique_ptr<RoleBase>>(std::make_unique<Role>(std::move(context)));
   return system.spawn<caf::detached>(drive_role, std::move(box), parent, node, incarnation);
 }
 

@@ -18,7 +18,8 @@ constexpr milliseconds kEvaluationTimeout{600000};
 
 }  // namespace
 
-RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCounters counters, Time now)
+RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCounters counters,
+                   Time now)
     : options_(options),
       counters_(std::move(counters)),
       shards_(static_cast<std::size_t>(options.replay.shards)),
@@ -28,9 +29,8 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
   if (counters_.next_evaluation == 0)
     counters_.next_evaluation = static_cast<std::uint64_t>(options_.evaluation.every);
   for (NodePlan& node_plan : plan) {
-    Node node{.plan = node_plan,
-              .budget = RestartBudget({.restarts = options_.supervision.restarts,
-                                       .window = options_.supervision.window})};
+    Node node(node_plan, RestartBudget({.restarts = options_.supervision.restarts,
+                                        .window = options_.supervision.window}));
     node.incarnation = counters_.incarnations[node_plan.name];
     Node& stored = nodes_.emplace(node_plan.name, std::move(node)).first->second;
     start(stored, now);
@@ -49,19 +49,24 @@ std::uint64_t RunState::wall_ms(Time now) const {
 }
 
 std::size_t RunState::ready(const std::string& role) const {
-  return static_cast<std::size_t>(std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
-    return entry.second.plan.role == role && entry.second.phase == NodePhase::kReady;
-  }));
+  return static_cast<std::size_t>(
+      std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
+        return entry.second.plan.role == role && entry.second.phase == NodePhase::kReady;
+      }));
 }
 
 std::string RunState::state_of(const std::string& node) const {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return "unknown";
   switch (found->second.phase) {
-    case NodePhase::kStarting: return "starting";
-    case NodePhase::kJoined: return "joined";
-    case NodePhase::kReady: return found->second.health != Health::kAlive ? "silent" : "ready";
-    case NodePhase::kEnded: return found->second.restart_at ? "restarting" : "ended";
+    case NodePhase::kStarting:
+      return "starting";
+    case NodePhase::kJoined:
+      return "joined";
+    case NodePhase::kReady:
+      return found->second.health != Health::kAlive ? "silent" : "ready";
+    case NodePhase::kEnded:
+      return found->second.restart_at ? "restarting" : "ended";
   }
   return "unknown";
 }
@@ -85,7 +90,8 @@ void RunState::tell(const std::string& node, const std::string& level, const std
 
 std::vector<Action> RunState::take_actions() { return std::exchange(actions_, {}); }
 
-// Every start is a new incarnation, also the first after a resume: nothing of an earlier life counts.
+// Every start is a new incarnation, also the first after a resume: nothing of an earlier life
+// counts.
 void RunState::start(Node& node, Time now) {
   node.phase = NodePhase::kStarting;
   node.since = now;
@@ -117,8 +123,9 @@ bool RunState::node_joined(const std::string& name, std::uint32_t incarnation, T
   return true;
 }
 
-void RunState::role_ready(const std::string& name, std::uint32_t incarnation, std::uint32_t first_shard,
-                          const std::vector<std::uint64_t>& restored, std::uint64_t version, Time now) {
+void RunState::role_ready(const std::string& name, std::uint32_t incarnation,
+                          std::uint32_t first_shard, const std::vector<std::uint64_t>& restored,
+                          std::uint64_t version, Time now) {
   Node* node = find(name, incarnation);
   if (node == nullptr || node->phase == NodePhase::kEnded) return;
   node->phase = NodePhase::kReady;
@@ -130,8 +137,8 @@ void RunState::role_ready(const std::string& name, std::uint32_t incarnation, st
       const std::uint64_t lost = shard.inserted - restored[i];
       counters_.lost_with_shard += lost;
       tell(name, "warning", "lost_with_shard",
-           "shard " + std::to_string(first_shard + i) + " came back without the " + std::to_string(lost) +
-               " steps inserted since its last checkpoint");
+           "shard " + std::to_string(first_shard + i) + " came back without the " +
+               std::to_string(lost) + " steps inserted since its last checkpoint");
     }
     shard = ShardLedger{restored[i], restored[i], 0};
   }
@@ -156,8 +163,8 @@ void RunState::shard_reported(std::uint32_t shard, const ShardLedger& ledger) {
   if (shard < shards_.size()) shards_[shard] = ledger;
 }
 
-void RunState::node_ended(const std::string& name, std::uint32_t incarnation, const std::string& reason,
-                          Time now) {
+void RunState::node_ended(const std::string& name, std::uint32_t incarnation,
+                          const std::string& reason, Time now) {
   Node* node = find(name, incarnation);
   if (node == nullptr || node->phase == NodePhase::kEnded) return;
   const std::string why = node->kill_reason.empty() ? reason : node->kill_reason;
@@ -181,12 +188,13 @@ void RunState::node_ended(const std::string& name, std::uint32_t incarnation, co
   if (node->restart_at) {
     const auto pause = duration_cast<milliseconds>(*node->restart_at - now);
     tell(name, "warning", "restart",
-         name + " ended (" + cause + ") and is started again in " + std::to_string(pause.count()) + " ms");
+         name + " ended (" + cause + ") and is started again in " + std::to_string(pause.count()) +
+             " ms");
     return;
   }
   tell(name, "error", "gave_up",
-       name + " ended (" + cause + ") and has used up its " + std::to_string(options_.supervision.restarts) +
-           " restarts");
+       name + " ended (" + cause + ") and has used up its " +
+           std::to_string(options_.supervision.restarts) + " restarts");
   const bool spare = node->plan.role == "environment" &&
                      std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) {
                        const Node& other = entry.second;
@@ -209,7 +217,8 @@ void RunState::tick_nodes(Time now) {
         ping(node, now);
         break;
       case NodePhase::kEnded:
-        if (node.restart_at && now >= *node.restart_at && phase_ == Phase::kRunning) start(node, now);
+        if (node.restart_at && now >= *node.restart_at && phase_ == Phase::kRunning)
+          start(node, now);
         break;
     }
   }
@@ -227,10 +236,11 @@ void RunState::ping(Node& node, Time now) {
 }
 
 void RunState::begin_checkpoint(Time now, bool final) {
-  Checkpoint checkpoint{.id = next_id_++,
-                        .deadline = now + (final && interrupted_ ? options_.stop.grace * 5 / 8
-                                                                 : kCheckpointTimeout),
-                        .final = final};
+  Checkpoint checkpoint;
+  checkpoint.id = next_id_++;
+  checkpoint.deadline =
+      now + (final && interrupted_ ? options_.stop.grace * 5 / 8 : kCheckpointTimeout);
+  checkpoint.final = final;
   last_checkpoint_ = now;
   std::vector<std::string> participants;
   for (const auto& [name, node] : nodes_)
@@ -282,10 +292,17 @@ void RunState::tick(Time now) {
     evaluation_.reset();
   }
   switch (phase_) {
-    case Phase::kRunning: tick_running(now); break;
-    case Phase::kSaving: tick_saving(now); break;
-    case Phase::kLeaving: tick_leaving(now); break;
-    case Phase::kOver: break;
+    case Phase::kRunning:
+      tick_running(now);
+      break;
+    case Phase::kSaving:
+      tick_saving(now);
+      break;
+    case Phase::kLeaving:
+      tick_leaving(now);
+      break;
+    case Phase::kOver:
+      break;
   }
 }
 

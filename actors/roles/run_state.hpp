@@ -1,5 +1,5 @@
-// The coordinator's decisions as a pure class: membership, restarts, checkpoints, evaluations and the end
-// of the run. Time is a parameter; what is to be done comes out as actions. One owner.
+// The coordinator's decisions as a pure class: membership, restarts, checkpoints, evaluations and
+// the end of the run. Time is a parameter; what is to be done comes out as actions. One owner.
 #pragma once
 
 #include <chrono>
@@ -72,7 +72,7 @@ struct RunCounters {
   std::uint64_t wall_ms = 0;          // of earlier sessions
   std::uint64_t next_evaluation = 0;  // actor steps
   std::map<std::string, std::uint32_t> incarnations;
-  std::uint32_t epoch = 0;            // of the newest learner
+  std::uint32_t epoch = 0;  // of the newest learner
 };
 
 // A shard's ledger as last reported: inserted = held + removed, in steps.
@@ -97,8 +97,10 @@ class RunState {
             std::uint64_t busy_ms, const std::string& busy_with, Time now);
   void shard_reported(std::uint32_t shard, const ShardLedger& ledger);
   void learner_reported(std::uint64_t version) { version_ = version; }
-  // `reason` empty: orderly. Comes once per incarnation, when its process (or in-process actor) is gone.
-  void node_ended(const std::string& node, std::uint32_t incarnation, const std::string& reason, Time now);
+  // `reason` empty: orderly. Comes once per incarnation, when its process (or in-process actor) is
+  // gone.
+  void node_ended(const std::string& node, std::uint32_t incarnation, const std::string& reason,
+                  Time now);
   void part_written(const std::string& node, std::uint64_t checkpoint, const std::string& error);
   void checkpoint_committed(std::uint64_t checkpoint, const std::string& error, Time now);
   void evaluation_done(std::uint64_t evaluation, double mean_return, const std::string& error);
@@ -125,14 +127,16 @@ class RunState {
  private:
   enum class NodePhase { kStarting, kJoined, kReady, kEnded };
   struct Node {
+    Node(NodePlan node_plan, RestartBudget restart_budget)
+        : plan(std::move(node_plan)), budget(std::move(restart_budget)) {}
     NodePlan plan;
     NodePhase phase = NodePhase::kEnded;
     std::uint32_t incarnation = 0;
-    Time since{};                     // of the phase
-    bool killed = false;              // KillNode was asked for
-    std::optional<Time> restart_at;   // kEnded and waiting
+    Time since{};                    // of the phase
+    bool killed = false;             // KillNode was asked for
+    std::optional<Time> restart_at;  // kEnded and waiting
     std::string kill_reason;
-    std::optional<Liveness> liveness; // since it joined
+    std::optional<Liveness> liveness;  // since it joined
     Health health = Health::kAlive;
     RestartBudget budget;
   };
@@ -155,7 +159,8 @@ class RunState {
   void drop_checkpoint(const std::string& reason);
   void finish_checkpoint_if_complete();
   void leave(Time now);
-  void tell(const std::string& node, const std::string& level, const std::string& kind, std::string text);
+  void tell(const std::string& node, const std::string& level, const std::string& kind,
+            std::string text);
   Node* find(const std::string& name, std::uint32_t incarnation);
   const Node* ready_node(const std::string& role) const;
   bool all_ended() const;

@@ -13,7 +13,8 @@ void RunState::tick_running(Time now) {
     return stop("stop.actor_steps reached", false, false, now);
   if (wanted.updates > 0 && version_ >= static_cast<std::uint64_t>(wanted.updates))
     return stop("stop.updates reached", false, false, now);
-  if (wanted.wall_time.count() > 0 && wall_ms(now) >= static_cast<std::uint64_t>(wanted.wall_time.count()))
+  if (wanted.wall_time.count() > 0 &&
+      wall_ms(now) >= static_cast<std::uint64_t>(wanted.wall_time.count()))
     return stop("stop.wall_time reached", false, false, now);
 
   const Node* learner = ready_node("learner");
@@ -27,7 +28,8 @@ void RunState::tick_running(Time now) {
     evaluation_ = next_id_++;
     evaluation_since_ = now;
     evaluated_version_ = version_;
-    actions_.push_back(BeginEvaluation{evaluator->plan.name, *evaluation_, actor_steps(), version_});
+    actions_.push_back(
+        BeginEvaluation{evaluator->plan.name, *evaluation_, actor_steps(), version_});
     const auto every = static_cast<std::uint64_t>(options_.evaluation.every);
     counters_.next_evaluation = (actor_steps() / every + 1) * every;
   }
@@ -40,7 +42,8 @@ void RunState::evaluation_done(std::uint64_t id, double mean_return, const std::
     tell("", "warning", "evaluation_failed", "an evaluation failed: " + error);
     return;
   }
-  if (phase_ == Phase::kRunning && options_.stop.mean_return && mean_return >= *options_.stop.mean_return)
+  if (phase_ == Phase::kRunning && options_.stop.mean_return &&
+      mean_return >= *options_.stop.mean_return)
     stop("stop.return reached", false, false, phase_since_);
 }
 
@@ -82,7 +85,8 @@ void RunState::fail(const std::string& reason, Time now) {
 
 void RunState::tick_saving(Time now) {
   const Node* learner = ready_node("learner");
-  if (learner == nullptr && !checkpoint_) final_saved_ = true;  // nothing newer than the last checkpoint
+  if (learner == nullptr && !checkpoint_)
+    final_saved_ = true;  // nothing newer than the last checkpoint
   if (!final_saved_ && !checkpoint_) begin_checkpoint(now, true);
   const Node* evaluator = ready_node("evaluator");
   if (!interrupted_ && !evaluation_ && evaluator != nullptr && learner != nullptr &&
@@ -90,7 +94,8 @@ void RunState::tick_saving(Time now) {
     evaluation_ = next_id_++;
     evaluation_since_ = now;
     evaluated_version_ = version_;
-    actions_.push_back(BeginEvaluation{evaluator->plan.name, *evaluation_, actor_steps(), version_});
+    actions_.push_back(
+        BeginEvaluation{evaluator->plan.name, *evaluation_, actor_steps(), version_});
   }
   const bool evaluating = evaluation_ && evaluator != nullptr && !interrupted_;
   if (final_saved_ && !checkpoint_ && !evaluating) leave(now);

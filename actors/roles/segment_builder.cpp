@@ -30,8 +30,8 @@ SegmentBuilder::SegmentBuilder(replay::Signature signature, std::uint32_t worker
   open_.step.resize(signature_.step.size());
 }
 
-void SegmentBuilder::add(std::span<const float> observation, std::span<const float> action, float reward,
-                         std::uint64_t version, std::uint32_t epoch, Time now) {
+void SegmentBuilder::add(std::span<const float> observation, std::span<const float> action,
+                         float reward, std::uint64_t version, std::uint32_t epoch, Time now) {
   if (open_.header.steps == 0) {
     opened_ = now;
     open_.header.episode = episode_;

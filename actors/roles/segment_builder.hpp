@@ -1,5 +1,5 @@
-// Collects one environment's steps into chunks: closed when full, old or at the end of the episode. Pure:
-// time is a parameter. One owner.
+// Collects one environment's steps into chunks: closed when full, old or at the end of the episode.
+// Pure: time is a parameter. One owner.
 #pragma once
 
 #include <chrono>
@@ -20,13 +20,14 @@ class SegmentBuilder {
   SegmentBuilder(replay::Signature signature, std::uint32_t worker, std::uint32_t incarnation,
                  std::uint32_t environment, std::int64_t flush_steps);
 
-  // One step: observation it was taken in [observation_size], action [elements], reward. `version` and
-  // `epoch` are those of the policy that acted.
+  // One step: observation it was taken in [observation_size], action [elements], reward. `version`
+  // and `epoch` are those of the policy that acted.
   void add(std::span<const float> observation, std::span<const float> action, float reward,
            std::uint64_t version, std::uint32_t epoch, Time now);
   // The episode is over after the last step added; `observation` is its final one.
   void end(replay::EpisodeEnd end, std::span<const float> observation);
-  // The open episode cannot be trusted: its unsent steps are dropped, the next step opens a new episode.
+  // The open episode cannot be trusted: its unsent steps are dropped, the next step opens a new
+  // episode.
   void abandon();
 
   // A chunk that is to be sent now, without its sequence number: full, ended, or with `max_age`

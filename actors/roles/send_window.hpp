@@ -1,6 +1,6 @@
-// The sender's side of credit flow: messages wait until there is credit, stay until they are acknowledged,
-// and go out again after silence or on a new connection. The receiver de-duplicates. Pure: time is a
-// parameter. One owner.
+// The sender's side of credit flow: messages wait until there is credit, stay until they are
+// acknowledged, and go out again after silence or on a new connection. The receiver de-duplicates.
+// Pure: time is a parameter. One owner.
 #pragma once
 
 #include <chrono>
@@ -42,8 +42,8 @@ class SendWindow {
     entries_.push_back({key, steps, std::move(payload), false, {}});
   }
 
-  // The next message that may go out now; the caller sends it and says whether that worked with sent().
-  // Only the first `credit` entries are ever candidates.
+  // The next message that may go out now; the caller sends it and says whether that worked with
+  // sent(). Only the first `credit` entries are ever candidates.
   const Entry* next(Time now) const {
     for (std::size_t i = 0; i < entries_.size() && i < credit_; ++i)
       if (!entries_[i].sent || now - entries_[i].sent_at >= resend_after_) return &entries_[i];
@@ -58,7 +58,8 @@ class SendWindow {
       }
   }
 
-  // Steps of the acknowledged message; nullopt for one that is not here (a late or repeated answer).
+  // Steps of the acknowledged message; nullopt for one that is not here (a late or repeated
+  // answer).
   std::optional<std::uint64_t> acknowledge(const Key& key) {
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
       if (entry->key == key) {

@@ -19,12 +19,14 @@ std::string file_name(std::uint32_t shard) { return "replay-" + std::to_string(s
 Result<std::unique_ptr<ShardHost>> ShardHost::open(const RoleContext& context, std::uint32_t first,
                                                    std::uint32_t count, bool remote_samples) {
   const RunOptions& options = context.options;
-  auto env = envs::make_env(options.environment.name, {.time_limit = options.environment.time_limit});
+  auto env =
+      envs::make_env(options.environment.name, {.time_limit = options.environment.time_limit});
   if (!env) return tl::unexpected(env.error());
   const replay::Signature signature = replay::signature_of((*env)->spec());
   std::unique_ptr<ShardHost> host(new ShardHost(first));
   for (std::uint32_t shard = first; shard < first + count; ++shard) {
-    auto table = replay::Table::create(table_options(options, shard, context.assignment.epoch), signature);
+    auto table =
+        replay::Table::create(table_options(options, shard, context.assignment.epoch), signature);
     if (!table) return tl::unexpected(table.error());
     const std::string& from = context.assignment.restore_directory;
     if (!from.empty()) {
@@ -33,14 +35,16 @@ Result<std::unique_ptr<ShardHost>> ShardHost::open(const RoleContext& context, s
       if (restored)
         host->notes_.insert(host->notes_.end(), restored->begin(), restored->end());
       else if (restored.error().code == ErrorCode::kNotFound)
-        host->notes_.push_back("shard " + std::to_string(shard) + " starts empty: " + restored.error().message);
+        host->notes_.push_back("shard " + std::to_string(shard) +
+                               " starts empty: " + restored.error().message);
       else
         return tl::unexpected(restored.error());
     }
     const std::string name = "shard" + std::to_string(shard);
     std::shared_ptr<replay::Table> shared = std::move(*table);
-    auto server = ShardServer::open(shared, context.channel_endpoint(name),
-                                    remote_samples ? context.channel_endpoint(name + "-samples") : "");
+    auto server =
+        ShardServer::open(shared, context.channel_endpoint(name),
+                          remote_samples ? context.channel_endpoint(name + "-samples") : "");
     if (!server) return tl::unexpected(server.error());
     host->tables_.push_back(std::move(shared));
     host->servers_.push_back(std::move(*server));
@@ -108,7 +112,6 @@ void ShardHost::report(std::map<std::string, double>& counters,
       counters[name] += static_cast<double>(value);
     };
     add("inserted_steps", s.inserted_steps);
-    add("held_steps", s.held_steps);  // not monotone; the ledger needs the three of one moment
     add("removed_steps", s.removed_steps);
     add("lost_steps", s.lost_steps);
     add("inserted", s.inserted_items);
@@ -118,6 +121,7 @@ void ShardHost::report(std::map<std::string, double>& counters,
     add("malformed_chunks", s.malformed_chunks + servers_[i]->corrupt());
     add("insert_blocked_ms", s.insert_blocked_ms);
     add("sample_blocked_ms", s.sample_blocked_ms);
+    gauges[prefix + "held_steps"] = static_cast<double>(s.held_steps);
     gauges[prefix + "limiter_cursor"] = s.cursor;
     gauges["samples_per_insert"] = s.samples_per_insert;
     held += static_cast<double>(s.held_items);

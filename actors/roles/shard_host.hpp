@@ -1,5 +1,5 @@
-// The shards of one node: tables, their servers, and their part of checkpoints. Belongs to the role's
-// thread, except that each server is driven by one thread of its own while serving.
+// The shards of one node: tables, their servers, and their part of checkpoints. Belongs to the
+// role's thread, except that each server is driven by one thread of its own while serving.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@ namespace troupe::actors {
 
 class ShardHost {
  public:
-  // Opens shards first…first+count-1; restores each from the assignment's checkpoint. `remote_samples`: also
-  // serve batches over a channel. Errors name the shard.
+  // Opens shards first…first+count-1; restores each from the assignment's checkpoint.
+  // `remote_samples`: also serve batches over a channel. Errors name the shard.
   static Result<std::unique_ptr<ShardHost>> open(const RoleContext& context, std::uint32_t first,
                                                  std::uint32_t count, bool remote_samples);
   ~ShardHost();

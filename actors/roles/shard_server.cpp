@@ -95,29 +95,27 @@ void ShardServer::insert_pending() {
   while (!pending_.empty()) {
     const Pending& first = pending_.front();
     const replay::InsertOutcome outcome = table_->try_insert(first.chunk);
-    if (outcome.kind == replay::InsertOutcome::Kind::kWouldBlock) {
-      pending_reason_ = outcome.error.message;
-      return;
-    }
+    if (outcome.kind == replay::InsertOutcome::Kind::kWouldBlock) return;
     const replay::ChunkHeader& header = first.chunk->header;
     if (outcome.kind == replay::InsertOutcome::Kind::kRefused)
-      refuse(first.peer, {header.worker, header.incarnation, header.sequence}, outcome.error.message);
+      refuse(first.peer, {header.worker, header.incarnation, header.sequence},
+             outcome.error.message);
     else
       acknowledge(first.peer, header);
     pending_.pop_front();
   }
-  pending_reason_.clear();
 }
 
 // A peer that is gone sends again when it comes back, and is answered then.
 void ShardServer::acknowledge(const std::string& peer, const replay::ChunkHeader& header) {
-  (void)data_->send(peer, words_message<3>(DataKind::kAck,
-                                           {header.worker, header.incarnation, header.sequence}));
+  (void)data_->send(
+      peer, words_message<3>(DataKind::kAck, {header.worker, header.incarnation, header.sequence}));
 }
 
 void ShardServer::refuse(const std::string& peer, const std::array<std::uint64_t, 3>& key,
                          const std::string& why) {
-  const std::span<const std::uint8_t> text(reinterpret_cast<const std::uint8_t*>(why.data()), why.size());
+  const std::span<const std::uint8_t> text(reinterpret_cast<const std::uint8_t*>(why.data()),
+                                           why.size());
   (void)data_->send(peer, words_message(DataKind::kRefused, key, text));
 }
 

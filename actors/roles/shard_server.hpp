@@ -1,7 +1,10 @@
-// One replay shard's side of the data channels: takes chunks into the table, acknowledges them, and sends
-// batches on request when learners live elsewhere. Belongs to one thread; the table may be shared.
+// One replay shard's side of the data channels: takes chunks into the table, acknowledges them, and
+// sends batches on request when learners live elsewhere. Belongs to one thread; the table may be
+// shared.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -22,13 +25,12 @@ class ShardServer {
   std::string data_endpoint() const { return data_->endpoint(); }
   std::string sample_endpoint() const { return samples_ ? samples_->endpoint() : ""; }
 
-  // Handles what came in and what the limiter lets pass now; waits at most `timeout` for something new.
+  // Handles what came in and what the limiter lets pass now; waits at most `timeout` for something
+  // new.
   void serve(std::chrono::milliseconds timeout);
 
   replay::Table& table() { return *table_; }
-  // Chunks that wait for the limiter, and why the first one does.
-  std::size_t pending() const { return pending_.size(); }
-  const std::string& pending_reason() const { return pending_reason_; }
+  // Messages that could not be read; any thread may ask.
   std::uint64_t corrupt() const { return corrupt_; }
 
  private:
@@ -46,17 +48,17 @@ class ShardServer {
   void take_chunk(const ChannelServer::Received& received);
   void insert_pending();
   void acknowledge(const std::string& peer, const replay::ChunkHeader& header);
-  void refuse(const std::string& peer, const std::array<std::uint64_t, 3>& key, const std::string& why);
+  void refuse(const std::string& peer, const std::array<std::uint64_t, 3>& key,
+              const std::string& why);
   void take_request(const ChannelServer::Received& received);
   void answer_requests();
 
   std::shared_ptr<replay::Table> table_;
   std::unique_ptr<ChannelServer> data_, samples_;
   std::deque<Pending> pending_;
-  std::string pending_reason_;
   std::deque<Wanted> wanted_;
   replay::Batch batch_;
-  std::uint64_t corrupt_ = 0;
+  std::atomic<std::uint64_t> corrupt_{0};
 };
 
 }  // namespace troupe::actors

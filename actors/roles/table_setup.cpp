@@ -8,7 +8,8 @@
 
 namespace troupe::actors {
 
-replay::TableOptions table_options(const RunOptions& options, std::uint32_t index, std::uint32_t epoch) {
+replay::TableOptions table_options(const RunOptions& options, std::uint32_t index,
+                                   std::uint32_t epoch) {
   const std::int64_t shards = options.replay.shards;
   const auto share = [&](std::int64_t whole) { return std::max<std::int64_t>(1, whole / shards); };
   replay::TableOptions table;

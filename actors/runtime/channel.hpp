@@ -1,6 +1,7 @@
-// The data plane's seam: whole messages between one server and many clients, with bounded queues and no
-// blocking sends. Same process: shared pointers, no copy. Other process or host: ZeroMQ ipc or tcp. An
-// endpoint object belongs to one thread; the two sides may be in different threads or processes.
+// The data plane's seam: whole messages between one server and many clients, with bounded queues
+// and no blocking sends. Same process: shared pointers, no copy. Other process or host: ZeroMQ ipc
+// or tcp. An endpoint object belongs to one thread; the two sides may be in different threads or
+// processes.
 #pragma once
 
 #include <chrono>

@@ -2,14 +2,15 @@
 //
 //   template <class Visitor> void describe(Visitor& visitor, D4pgOptions& options) {
 //     visitor.field("batch", options.batch, at_least(1), "Items per update, over all replicas.");
-//     visitor.choice("selector", options.selector, {"uniform", "prioritized"}, "How items are drawn.");
-//     visitor.group("noise", options.noise, "Exploration noise.");      // a nested described struct
+//     visitor.choice("selector", options.selector, {"uniform", "prioritized"}, "How items are
+//     drawn."); visitor.group("noise", options.noise, "Exploration noise.");      // a nested
+//     described struct
 //   }
 //
-// and the YAML reader, `--set`, `troupe check`, `troupe help config`, the printed final config and the
-// editor schema are visitors. The default is the field's value in a fresh struct. Field types: bool,
-// std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<std::string>, Duration,
-// and std::optional of std::int64_t, double or Duration ("none" in YAML: null).
+// and the YAML reader, `--set`, `troupe check`, `troupe help config`, the printed final config and
+// the editor schema are visitors. The default is the field's value in a fresh struct. Field types:
+// bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<std::string>,
+// Duration, and std::optional of std::int64_t, double or Duration ("none" in YAML: null).
 #pragma once
 
 #include <chrono>

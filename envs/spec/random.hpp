@@ -1,7 +1,7 @@
-// Random numbers whose whole state is 32 bytes, and named streams from one run seed. One Random belongs
-// to one owner; not thread-safe. Written by hand because checkpoints save it bit for bit and the standard
-// distributions keep hidden state and differ between libraries (xoshiro256++ 1.0 and splitmix64,
-// Blackman and Vigna, prng.di.unimi.it).
+// Random numbers whose whole state is 32 bytes, and named streams from one run seed. One Random
+// belongs to one owner; not thread-safe. Written by hand because checkpoints save it bit for bit
+// and the standard distributions keep hidden state and differ between libraries (xoshiro256++ 1.0
+// and splitmix64, Blackman and Vigna, prng.di.unimi.it).
 #pragma once
 
 #include <array>

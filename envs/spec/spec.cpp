@@ -14,8 +14,8 @@ struct TypeInfo {
   std::size_t size;
   const char* name;
 };
-constexpr std::array<TypeInfo, 7> kTypes{{
-    {4, "f32"}, {8, "f64"}, {1, "u8"}, {4, "i32"}, {8, "i64"}, {4, "u32"}, {8, "u64"}}};
+constexpr std::array<TypeInfo, 7> kTypes{
+    {{4, "f32"}, {8, "f64"}, {1, "u8"}, {4, "i32"}, {8, "i64"}, {4, "u32"}, {8, "u64"}}};
 
 // FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv): std::hash may differ between nodes.
 class Fnv1a {

@@ -10,7 +10,15 @@
 namespace troupe {
 
 // Element types of columns, with their codes on the wire and in checkpoints: never renumber.
-enum class DType : std::uint8_t { kF32 = 0, kF64 = 1, kU8 = 2, kI32 = 3, kI64 = 4, kU32 = 5, kU64 = 6 };
+enum class DType : std::uint8_t {
+  kF32 = 0,
+  kF64 = 1,
+  kU8 = 2,
+  kI32 = 3,
+  kI64 = 4,
+  kU32 = 5,
+  kU64 = 6
+};
 
 // Bytes of one element.
 std::size_t size_of(DType type);
@@ -27,8 +35,8 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
-// Continuous: `low`/`high` bound each component, finite. Discrete: choices 0..choices-1, and an action
-// is one double holding the choice.
+// Continuous: `low`/`high` bound each component, finite. Discrete: choices 0..choices-1, and an
+// action is one double holding the choice.
 struct ActionSpec {
   bool discrete = false;
   std::int64_t choices = 0;
@@ -39,8 +47,9 @@ struct ActionSpec {
 };
 
 struct EnvSpec {
-  std::string name;                  // registry name, e.g. "dmc/cartpole_swingup"
-  std::vector<Column> observations;  // in the order of the reference; f32 when batched, double inside
+  std::string name;  // registry name, e.g. "dmc/cartpole_swingup"
+  std::vector<Column>
+      observations;  // in the order of the reference; f32 when batched, double inside
   ActionSpec action;
   std::int64_t episode_steps = 0;  // time limit in control steps; 0 = none
   double control_timestep = 0;     // seconds per control step; 0 = no physical time
@@ -50,7 +59,8 @@ struct EnvSpec {
   bool operator==(const EnvSpec&) const = default;
 };
 
-// 64-bit FNV-1a over names, types, shapes and bounds: two nodes with different hashes must not talk.
+// 64-bit FNV-1a over names, types, shapes and bounds: two nodes with different hashes must not
+// talk.
 std::uint64_t hash_of(const EnvSpec& spec);
 
 }  // namespace troupe

@@ -1,0 +1,191 @@
+// `troupe run`: from a configuration to a finished run. Prepares the directory, starts hub and
+// coordinator, and waits for the end.
+#include <caf/scoped_actor.hpp>
+#include <csignal>
+#include <cstdio>
+#include <future>
+#include <random>
+
+#include "actors/cli/commands.hpp"
+#include "actors/cli/versions.hpp"
+#include "actors/config/printer.hpp"
+#include "actors/jobs/run_directory.hpp"
+#include "actors/roles/coordinator.hpp"
+#include "actors/roles/hub.hpp"
+#include "actors/runtime/lifeline.hpp"
+#include "actors/runtime/log.hpp"
+#include "actors/runtime/signals.hpp"
+#include "actors/runtime/system.hpp"
+#include "actors/telemetry/console.hpp"
+
+namespace troupe::actors {
+namespace {
+
+// What a run needs before any actor exists.
+struct Prepared {
+  RunDirectory directory;
+  SocketDirectory sockets;
+  std::unique_ptr<CheckpointStore> store;
+  RunCounters counters;
+  std::shared_ptr<HubSetup> hub;
+};
+
+double seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void tell(const std::string& line) { log_info("run", line); }
+
+Result<std::shared_ptr<HubSetup>> open_telemetry(const RunDirectory& directory,
+                                                 const std::optional<CheckpointInfo>& restored,
+                                                 const RunCounters& counters, bool quiet) {
+  const RunOptions& options = directory.config().options;
+  auto hub = std::make_shared<HubSetup>();
+  hub->every = options.telemetry.every;
+  hub->options.job = options.job;
+  hub->options.task = options.environment.name;
+  hub->options.pid = ::getpid();
+  hub->options.target_actor_steps = options.stop.actor_steps;
+  hub->options.target_updates = options.stop.updates;
+  hub->options.target_elapsed = static_cast<double>(options.stop.wall_time.count()) / 1000;
+  if (options.replay.samples_per_insert > 0)
+    hub->options.samples_per_insert = options.replay.samples_per_insert;
+  if (restored) {
+    hub->options.restored_actor_steps = static_cast<std::int64_t>(restored->actor_steps);
+    hub->options.restored_updates = static_cast<std::int64_t>(restored->version);
+    hub->options.earlier_elapsed = static_cast<double>(counters.wall_ms) / 1000;
+  }
+  auto publisher = telemetry::Publisher::open(
+      {.run = directory.name(), .endpoint = options.telemetry.endpoint, .snapshot_endpoint = {}});
+  if (!publisher) return tl::unexpected(publisher.error());
+  auto files = telemetry::RunFiles::open(directory.path(), hub->options.restored_actor_steps);
+  if (!files) return tl::unexpected(files.error());
+  const auto announced = telemetry::announce(
+      directory.path(),
+      telemetry::announcement_of_this_process(directory.name(), publisher->endpoint(),
+                                              publisher->snapshot_endpoint()));
+  if (!announced) return tl::unexpected(announced.error());
+  tell("telemetry at " + publisher->endpoint() + " (troupe watch " + publisher->endpoint() + ")");
+  hub->publisher = std::make_unique<telemetry::Publisher>(std::move(*publisher));
+  hub->files = std::make_unique<telemetry::RunFiles>(std::move(*files));
+
+  auto console =
+      std::make_shared<telemetry::ProgressConsole>(stderr, telemetry::console_options(stderr));
+  if (!quiet)
+    hub->show = [console](const telemetry::RunStatus& status, std::int64_t steps,
+                          std::int64_t updates) {
+      if (telemetry::is_final(status))
+        console->finish(status, steps, updates);
+      else
+        console->update(status, steps, updates, seconds());
+    };
+  hub->say = [console](const std::string& line) { console->print(line); };
+  return hub;
+}
+
+Result<Prepared> prepare(const RunCommand& command) {
+  auto directory = RunDirectory::open(command);
+  if (!directory) return tl::unexpected(directory.error());
+  const RunOptions& options = directory->config().options;
+  (void)start_logging({.level = command.verbose ? LogLevel::kInfo : LogLevel::kWarning,
+                       .console = true,
+                       .file = (directory->path() / "log" / "coordinator.log").string()});
+  for (const std::string& note : directory->notes()) log_warning("run", note);
+  auto store = CheckpointStore::open(directory->path() / "checkpoints", options.checkpoint.keep,
+                                     [](const std::string& line) { log_warning("run", line); });
+  if (!store) return tl::unexpected(store.error());
+  auto restored = store->newest_valid([](const std::string& line) { log_warning("run", line); });
+  RunCounters counters;
+  if (restored) {
+    auto read = counters_from_json(restored->state_json);
+    if (!read) return tl::unexpected(read.error());
+    counters = std::move(*read);
+    std::fprintf(stderr, "resuming %s from %s\n", directory->name().c_str(),
+                 restored->directory.filename().c_str());
+  }
+  const double now = telemetry::wall_time();
+  for (auto& written : {telemetry::record_command(directory->path(), {command.command_line}, now),
+                        telemetry::record_versions(directory->path(), library_versions(), now)})
+    if (!written) return tl::unexpected(written.error());
+  auto hub = open_telemetry(*directory, restored, counters, command.quiet);
+  if (!hub) return tl::unexpected(hub.error());
+  store->set_newest(restored);
+  auto sockets = SocketDirectory::make();
+  if (!sockets) return tl::unexpected(sockets.error());
+  return Prepared{std::move(*directory), std::move(*sockets),
+                  std::make_unique<CheckpointStore>(std::move(*store)), std::move(counters),
+                  std::move(*hub)};
+}
+
+// Exit code 2 for what the user can mend in the configuration, 1 for the rest.
+int exit_code_of(const Error& error) {
+  return error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kNotFound ? 2 : 1;
+}
+
+std::string state_name(int exit_code) {
+  return exit_code == 0 ? "finished" : exit_code == 130 ? "interrupted" : "failed";
+}
+
+int drive(Prepared& prepared, std::uint64_t run_id) {
+  const RunOptions& options = prepared.directory.config().options;
+  System system(
+      {.run = std::to_string(run_id), .threads = 2},
+      [](caf::actor_system_config& config) { config.add_message_types<caf::id_block::troupe>(); });
+  const HubActor hub = spawn_hub(system.get(), prepared.hub);
+
+  std::promise<std::pair<int, std::string>> over;
+  auto setup = std::make_shared<CoordinatorSetup>();
+  setup->options = options;
+  setup->config = print_yaml(options);
+  setup->run_id = run_id;
+  setup->run_directory = prepared.directory.path();
+  setup->socket_directory = prepared.sockets.path();
+  setup->store = std::move(prepared.store);
+  setup->counters = prepared.counters;
+  setup->hub = hub;
+  setup->on_over = [&over](int code, const std::string& text) { over.set_value({code, text}); };
+  const CoordinatorActor coordinator = spawn_coordinator(system.get(), setup);
+  const auto port = publish_on_loopback(system.get(), caf::actor_cast<caf::actor>(coordinator));
+  if (!port) {
+    std::fprintf(stderr, "troupe: %s\n", port.error().message.c_str());
+    return 1;
+  }
+  setup->port = *port;
+  auto signals = SignalListener::start([&](int signal, int count) {
+    caf::anon_send(coordinator, StopRequest{"signal " + std::to_string(signal), true, count > 1});
+  });
+  if (!signals) {
+    std::fprintf(stderr, "troupe: %s\n", signals.error().message.c_str());
+    return 1;
+  }
+  caf::anon_send(hub, RunPhase{"running", {}, 0, 0});
+  caf::anon_send(coordinator, beat_atom_v);
+
+  const auto [code, text] = over.get_future().get();
+  exit_after(std::chrono::milliseconds(5000), code, "the run's own process did not end in time");
+  caf::scoped_actor self{system.get()};
+  self->request(hub, std::chrono::seconds(3), RunPhase{state_name(code), text, 0, 0})
+      .receive([](bool) {}, [](const caf::error&) {});
+  if (code == 1) std::fprintf(stderr, "troupe: the run failed: %s\n", text.c_str());
+  return code;
+}
+
+}  // namespace
+
+int run_main(const RunCommand& command) {
+  block_stop_signals();
+  auto prepared = prepare(command);
+  if (!prepared) {
+    std::fprintf(stderr, "troupe: %s\n", prepared.error().message.c_str());
+    return exit_code_of(prepared.error());
+  }
+  std::random_device entropy;  // names this start of the run, decides nothing in it
+  const std::uint64_t run_id = (std::uint64_t{entropy()} << 32) | entropy();
+  const std::filesystem::path directory = prepared->directory.path();
+  const int code = drive(*prepared, run_id);
+  telemetry::withdraw_announcement(directory);
+  flush_log();
+  return code;
+}
+
+}  // namespace troupe::actors

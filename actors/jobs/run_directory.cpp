@@ -1,0 +1,122 @@
+// Implements run and socket directories.
+#include "actors/jobs/run_directory.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "actors/config/printer.hpp"
+#include "actors/config/resume.hpp"
+#include "actors/roles/files.hpp"
+
+namespace troupe::actors {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kConfig = "config.yaml";
+
+tl::unexpected<Error> refuse(std::string message) {
+  return fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+Result<int> take_lock(const fs::path& path) {
+  const fs::path file = path / "lock";
+  const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock < 0)
+    return fail(ErrorCode::kIo, "cannot write in the run directory " + path.string() + ": " +
+                                    std::strerror(errno) + "; choose another with --run-directory");
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    ::close(lock);
+    return fail(ErrorCode::kUnavailable, "another process runs in " + path.string() +
+                                             "; stop it, or choose another with --run-directory");
+  }
+  return lock;
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(RunDirectory&& other) noexcept
+    : path_(std::move(other.path_)),
+      config_(std::move(other.config_)),
+      resumed_(other.resumed_),
+      notes_(std::move(other.notes_)),
+      lock_(std::exchange(other.lock_, -1)) {}
+
+RunDirectory::~RunDirectory() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+Result<RunDirectory> RunDirectory::open(const RunCommand& command) {
+  auto given = load_config(command.config, command.overrides);
+  if (!given) return tl::unexpected(given.error());
+  RunDirectory directory;
+  directory.path_ = command.run_directory
+                        ? *command.run_directory
+                        : fs::path("runs") / (command.config.stem().string() + "_seed" +
+                                              std::to_string(given->options.seed));
+  directory.path_ = fs::absolute(directory.path_).lexically_normal();
+  if (!directory.path_.has_filename()) directory.path_ = directory.path_.parent_path();
+  const fs::path saved = directory.path_ / kConfig;
+  std::error_code error;
+  directory.resumed_ = fs::exists(saved, error);
+  if (!directory.resumed_ && fs::exists(directory.path_, error) &&
+      !(fs::is_directory(directory.path_, error) && fs::is_empty(directory.path_, error)) &&
+      !fs::exists(directory.path_ / "lock", error))
+    return refuse(directory.path_.string() +
+                  " exists and is not a run directory; choose another with --run-directory");
+  fs::create_directories(directory.path_ / "log", error);
+  if (error)
+    return fail(ErrorCode::kIo, "cannot create the run directory " + directory.path_.string() +
+                                    ": " + error.message());
+  auto lock = take_lock(directory.path_);
+  if (!lock) return tl::unexpected(lock.error());
+  directory.lock_ = *lock;
+
+  if (directory.resumed_) {
+    auto resumed = resume_config(saved, command.config, command.overrides);
+    if (!resumed) return tl::unexpected(resumed.error());
+    directory.config_ = std::move(resumed->config);
+    directory.notes_ = std::move(resumed->lines);
+  } else {
+    directory.config_ = std::move(*given);
+  }
+  directory.notes_.insert(directory.notes_.end(), directory.config_.notes.begin(),
+                          directory.config_.notes.end());
+  if (auto written = write_file(saved, print_yaml(directory.config_.options)); !written)
+    return tl::unexpected(written.error());
+  return directory;
+}
+
+Result<SocketDirectory> SocketDirectory::make() {
+  std::error_code error;
+  const fs::path root = fs::temp_directory_path(error);
+  if (error) return fail(ErrorCode::kIo, "no directory for temporary files: " + error.message());
+  const std::string prefix = "troupe-" + std::to_string(::getuid()) + "-";
+  for (const auto& entry : fs::directory_iterator(root, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    const long owner = std::strtol(name.c_str() + prefix.size(), nullptr, 10);
+    if (owner > 0 && ::kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH)
+      fs::remove_all(entry.path(), error);
+  }
+  std::string pattern = (root / (prefix + std::to_string(::getpid()) + "-XXXXXX")).string();
+  if (::mkdtemp(pattern.data()) == nullptr)  // mode 0700: other users cannot connect
+    return fail(ErrorCode::kIo, "cannot create " + pattern + ": " + std::strerror(errno));
+  SocketDirectory directory;
+  directory.path_ = pattern;
+  return directory;
+}
+
+SocketDirectory::~SocketDirectory() {
+  std::error_code error;
+  if (!path_.empty()) fs::remove_all(path_, error);
+}
+
+}  // namespace troupe::actors

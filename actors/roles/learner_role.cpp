@@ -1,0 +1,208 @@
+// The learner actor: takes batches, updates, publishes. By default it hosts the replay shards too,
+// so that batches need no transport. A detached actor: one update per message to itself.
+#include <dlfcn.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
+
+#include "actors/roles/batch_source.hpp"
+#include "actors/roles/checkpoint_store.hpp"
+#include "actors/roles/parameter_feed.hpp"
+#include "actors/roles/role_support.hpp"
+#include "actors/roles/shard_host.hpp"
+#include "envs/registry.hpp"
+#include "envs/spec/random.hpp"
+#include "learners/loader.hpp"
+#include "replay/gather.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kWaitForBatch{5};
+constexpr int kMostNotFinite = 100;  // updates in a row before the role gives up
+
+class LearnerRole final : public RoleBase {
+ public:
+  using RoleBase::RoleBase;
+
+  Result<void> start() override {
+    return make_learner().and_then([this] { return open_source(); }).and_then([this] {
+      return open_parameters();
+    });
+  }
+
+  void peers(const Peers& peers) override { source_->set_endpoints(peers.sample_endpoints); }
+
+  void pause(bool) override {}
+
+  void statistics(const NormaliserDelta& delta) override {
+    if (auto merged = learner_->merge_observations(delta.bytes); !merged)
+      warn("statistics", merged.error().message);
+  }
+
+  Result<void> work() override {
+    parameters_->serve(milliseconds{0});
+    blocked_.set("batch");
+    replay::Batch* batch = source_->next(kWaitForBatch);
+    if (batch == nullptr) {
+      report();
+      return {};
+    }
+    blocked_.set("");
+    auto updated = update(*batch);
+    source_->release(batch);
+    report();
+    return updated;
+  }
+
+  void checkpoint(const CheckpointRequest& request) override {
+    const std::filesystem::path directory = request.directory;
+    const nlohmann::json state = {{"version", learner_->version()}};
+    if (auto saved = learner_->save(directory); !saved)
+      return parts_written(request.checkpoint, tl::unexpected(saved.error()), state.dump());
+    std::vector<replay::TableSnapshot> cuts;
+    if (host_ && context().options.checkpoint.replay) cuts = host_->cut();
+    // In a thread: updates go on while the cut is written.
+    writer_ = std::jthread([this, request, directory, cuts = std::move(cuts),
+                            state = state.dump()] {
+      auto parts = ShardHost::write_cuts(cuts, directory);
+      for (const char* name : {"parameters.safetensors", "optimizer.safetensors", "learner.json"}) {
+        if (!parts) break;
+        if (!std::filesystem::exists(directory / name)) continue;  // the null learner has fewer
+        auto part = describe_file(directory, name);
+        if (part)
+          parts->push_back(std::move(*part));
+        else
+          parts = tl::unexpected(part.error());
+      }
+      parts_written(request.checkpoint, std::move(parts), state);
+    });
+  }
+
+  void stop() override {
+    if (writer_.joinable()) writer_.join();
+    if (host_) host_->stop();
+    source_.reset();
+  }
+
+ private:
+  Result<void> make_learner() {
+    const RunOptions& options = context().options;
+    auto env =
+        envs::make_env(options.environment.name, {.time_limit = options.environment.time_limit});
+    if (!env) return tl::unexpected(env.error());
+    spec_ = (*env)->spec();
+    const auto factory = learners::load_learning_library();
+    if (!factory) return tl::unexpected(factory.error());
+    auto learner =
+        (*factory)(options.job, options.learners.learner,
+                   {.spec = spec_,
+                    .seed = stream_seed(static_cast<std::uint64_t>(options.seed), "learner"),
+                    .epoch = context().assignment.epoch,
+                    .deterministic = options.deterministic});
+    if (!learner) return tl::unexpected(learner.error());
+    learner_ = std::move(*learner);
+    if (context().assignment.restore_directory.empty()) return {};
+    return learner_->load(context().assignment.restore_directory);
+  }
+
+  Result<void> open_source() {
+    const RunOptions& options = context().options;
+    const Random random(stream_seed(static_cast<std::uint64_t>(options.seed), "shares",
+                                    context().assignment.epoch));
+    if (options.replay.placement == "learner") {
+      auto host =
+          ShardHost::open(context(), 0, static_cast<std::uint32_t>(options.replay.shards), false);
+      if (!host) return tl::unexpected(host.error());
+      host_ = std::move(*host);
+      for (const std::string& note : host_->notes()) warn("restore", note);
+      host_->serve();
+      source_ = make_local_source(host_->tables(), learner_->batch_size(),
+                                  options.learners.learner.prefetch, random);
+      return {};
+    }
+    source_ = make_remote_source(replay::batch_columns_of(replay::signature_of(spec_)),
+                                 learner_->batch_size(), options.learners.learner.prefetch,
+                                 context().peer_name(), random);
+    return {};
+  }
+
+  Result<void> open_parameters() {
+    auto server = ParameterServer::open(context().channel_endpoint("parameters"));
+    if (!server) return tl::unexpected(server.error());
+    parameters_ = std::move(*server);
+    parameters_->publish(learner_->parameters());
+    RoleReady message = host_ ? host_->ready_message() : RoleReady{};
+    nlohmann::json state = message.state_json.empty() ? nlohmann::json::object()
+                                                      : nlohmann::json::parse(message.state_json);
+    state["version"] = learner_->version();
+    message.state_json = state.dump();
+    message.parameter_endpoint = parameters_->endpoint();
+    ready(std::move(message));
+    return {};
+  }
+
+  Result<void> update(const replay::Batch& batch) {
+    board().enter("update", learner_->version());
+    auto updated = learner_->update(batch);
+    board().leave();
+    if (!updated) {
+      if (updated.error().code != ErrorCode::kNotFinite) return tl::unexpected(updated.error());
+      ++not_finite_;
+      if (++not_finite_in_a_row_ >= kMostNotFinite)
+        return fail(ErrorCode::kNotFinite,
+                    std::to_string(kMostNotFinite) +
+                        " updates in a row were not finite: " + updated.error().message);
+      if (not_finite_in_a_row_ == 1) warn("not_finite_update", updated.error().message);
+      return {};
+    }
+    not_finite_in_a_row_ = 0;
+    for (auto& [name, value] : updated->metrics) metrics_[name] = value;
+    if (!updated->metrics.empty() && !batch.versions.empty()) {
+      const double mean = std::accumulate(batch.versions.begin(), batch.versions.end(), 0.0) /
+                          static_cast<double>(batch.versions.size());
+      metrics_["policy_lag"] = static_cast<double>(updated->version) - mean;
+    }
+    const auto every = static_cast<std::uint64_t>(context().options.learners.learner.publish_every);
+    if (updated->version % every == 0) parameters_->publish(learner_->parameters());
+    return {};
+  }
+
+  void report() {
+    if (!report_due()) return;
+    RoleBoard::Snapshot snapshot;
+    snapshot.counters["learner_updates"] = static_cast<double>(learner_->version());
+    snapshot.counters["not_finite_updates"] = static_cast<double>(not_finite_);
+    blocked_.add_to(snapshot.counters);
+    snapshot.gauges = metrics_;
+    if (host_) host_->report(snapshot.counters, snapshot.gauges);
+    if (!blocked_.reason().empty()) snapshot.waiting_on = source_->waiting_on();
+    board().publish(std::move(snapshot));
+    // Whoever is idle at the end evaluates the newest parameters, not those of the last
+    // publication.
+    if (!blocked_.reason().empty() && parameters_->newest()->version != learner_->version())
+      parameters_->publish(learner_->parameters());
+  }
+
+  EnvSpec spec_;
+  std::unique_ptr<learners::Learner> learner_;
+  std::unique_ptr<ShardHost> host_;
+  std::unique_ptr<BatchSource> source_;
+  std::unique_ptr<ParameterServer> parameters_;
+  BlockedTime blocked_;
+  std::map<std::string, double> metrics_;
+  std::uint64_t not_finite_ = 0;
+  int not_finite_in_a_row_ = 0;
+  std::jthread writer_;
+};
+
+}  // namespace
+
+RoleActor spawn_learner_role(caf::actor_system& system, RoleContext context) {
+  return spawn_role_of<LearnerRole>(system, std::move(context));
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,28 @@
+// The well-known actor of a node: holds the link to the coordinator, starts the role it is
+// assigned, and passes messages between the two. Event-based: always answers, whatever its role is
+// busy with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "actors/messages/interfaces.hpp"
+
+namespace troupe::actors {
+
+struct NodeOptions {
+  std::string name;
+  std::uint32_t incarnation = 0;
+  std::uint64_t run_id = 0;
+  // Where the coordinator is: its handle when it lives in this process, else its address.
+  CoordinatorActor coordinator;
+  std::string host;
+  std::uint16_t port = 0;
+  // Called once, on the actor's thread, when the node is over; empty error: in order.
+  std::function<void(const std::string& error)> on_end;
+};
+
+NodeActor spawn_node(caf::actor_system& system, NodeOptions options);
+
+}  // namespace troupe::actors
