@@ -1,0 +1,90 @@
+// `troupe bench`: how fast the parts are, beside what the machine could do at best. Measurements as
+// text; with --json the last line is one object with a `ratios` map.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "actors/cli/verbs.hpp"
+#include "envs/benchmark.hpp"
+
+namespace troupe::actors::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct EnvBenchCommand {
+  std::vector<std::string> tasks = {"dmc/cartpole_swingup", "dmc/cheetah_run", "dmc/walker_walk"};
+  int rounds = 7;
+  bool json = false;
+};
+
+Json spread_json(const envs::Spread& spread) {
+  return {{"min", spread.min}, {"median", spread.median}, {"max", spread.max}};
+}
+
+Json env_json(const envs::EnvBenchmark& result) {
+  return {{"task", result.task},
+          {"rounds", result.rounds},
+          {"control_steps", result.control_steps},
+          {"physics_steps", result.physics_steps},
+          {"control_steps_per_second", spread_json(result.control_steps_per_second)},
+          {"physics_steps_per_second", spread_json(result.physics_steps_per_second)},
+          {"raw_physics_steps_per_second", spread_json(result.raw_physics_steps_per_second)},
+          {"ratio", spread_json(result.ratio)}};
+}
+
+int bench_env(const EnvBenchCommand& command) {
+  std::printf(
+      "per core, medians of %d rounds; raw: mj_step alone over the same states and actions\n",
+      command.rounds);
+  std::printf("%-24s %14s %14s %14s %8s\n", "task", "control/s", "physics/s", "raw physics/s",
+              "ratio");
+  Json tasks = Json::array();
+  double smallest = 0;
+  for (const std::string& task : command.tasks) {
+    const auto result = envs::benchmark_env({.task = task, .rounds = command.rounds});
+    if (!result) {
+      print_error(result.error().message);
+      return result.error().code == ErrorCode::kNotFound ||
+                     result.error().code == ErrorCode::kInvalidArgument
+                 ? 2
+                 : 1;
+    }
+    std::printf("%-24s %14.0f %14.0f %14.0f %8.3f\n", task.c_str(),
+                result->control_steps_per_second.median, result->physics_steps_per_second.median,
+                result->raw_physics_steps_per_second.median, result->ratio.median);
+    std::fflush(stdout);
+    smallest = tasks.empty() ? result->ratio.median : std::min(smallest, result->ratio.median);
+    tasks.push_back(env_json(*result));
+  }
+  if (command.json) {
+    const Json object{
+        {"benchmark", "env"}, {"tasks", tasks}, {"ratios", {{"raw_physics_min", smallest}}}};
+    std::printf("%s\n", object.dump().c_str());
+  }
+  return 0;
+}
+
+void add_bench_env(CLI::App& bench, int& exit_code) {
+  CLI::App* verb = bench.add_subcommand("env", "Environment steps beside MuJoCo alone");
+  verb->footer("Example: troupe bench env dmc/walker_walk --json");
+  const auto command = std::make_shared<EnvBenchCommand>();
+  verb->add_option("TASKS", command->tasks, "Physics tasks; default: cartpole, cheetah and walker");
+  verb->add_option("--rounds", command->rounds, "Measurements of each, at least 5")
+      ->check(CLI::Range(5, 1000));
+  verb->add_flag("--json", command->json, "End with one JSON object");
+  verb->callback([command, &exit_code] { exit_code = bench_env(*command); });
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, int& exit_code) {
+  CLI::App* verb =
+      program.add_subcommand("bench", "Measure parts beside what the machine could do");
+  verb->require_subcommand(1);
+  verb->footer("Example: troupe bench env --json | tail -1");
+  add_bench_env(*verb, exit_code);
+}
+
+}  // namespace troupe::actors::cli

@@ -1,0 +1,171 @@
+// The report's sections, in the order in which they are read.
+#include "actors/cli/check_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "actors/config/checks.hpp"
+#include "actors/config/memory.hpp"
+#include "actors/config/printer.hpp"
+#include "actors/config/scalars.hpp"
+#include "actors/roles/topology.hpp"
+
+namespace troupe::actors::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string counted(std::int64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string mebibytes(double bytes) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%10.1f MiB", bytes / 1048576.0);
+  return text.data();
+}
+
+// The action's bounds, shortened to one interval where all components share it.
+std::string action_text(const ActionSpec& action) {
+  if (action.discrete) return counted(action.choices, "choice");
+  std::string text = counted(action.elements(), "component");
+  const bool uniform = !action.low.empty() &&
+                       std::equal(action.low.begin() + 1, action.low.end(), action.low.begin()) &&
+                       std::equal(action.high.begin() + 1, action.high.end(), action.high.begin());
+  if (uniform) text += " in [" + text_of(action.low[0]) + ", " + text_of(action.high[0]) + "]";
+  return text;
+}
+
+Json environment_section(const EnvSpec& spec) {
+  Json columns = Json::array();
+  for (const Column& column : spec.observations) {
+    columns.push_back(
+        {{"name", column.name}, {"type", name_of(column.dtype)}, {"shape", column.shape}});
+  }
+  return {{"name", spec.name},
+          {"observation_size", spec.observation_size()},
+          {"observations", columns},
+          {"action", action_text(spec.action)},
+          {"episode_steps", spec.episode_steps},
+          {"physics_steps", spec.physics_steps}};
+}
+
+std::string duty_of(const NodePlan& node, const RunOptions& options) {
+  if (node.role == "environment") return counted(options.actors.environments, "environment");
+  if (node.role == "shard") return "replay shard " + std::to_string(node.index);
+  if (node.role == "evaluator") {
+    return counted(options.evaluation.episodes, "episode") + " every " +
+           counted(options.evaluation.every, "actor step");
+  }
+  std::string duty = counted(options.learners.learner.replicas, "replica");
+  if (options.replay.placement == "learner") {
+    duty += ", " + counted(options.replay.shards, "replay shard");
+  }
+  return duty;
+}
+
+Json nodes_section(const RunOptions& options) {
+  Json nodes = Json::array();
+  nodes.push_back({{"name", "coordinator"}, {"role", "coordinator"}, {"duty", "telemetry hub"}});
+  for (const NodePlan& node : plan_topology(options)) {
+    nodes.push_back({{"name", node.name}, {"role", node.role}, {"duty", duty_of(node, options)}});
+  }
+  return nodes;
+}
+
+Json ports_section(const RunOptions& options) {
+  const bool alone = options.processes == "0";
+  const std::string nothing = "none: all nodes share one process";
+  return {{"control", alone ? nothing : "tcp://127.0.0.1:* (any free port)"},
+          {"experience and parameters",
+           alone ? nothing : "local to this host; addresses handed out at the start"},
+          {"telemetry", options.telemetry.endpoint}};
+}
+
+Json limiter_section(const RunOptions& options) {
+  const LimiterFigures figures = limiter_figures(options);
+  const double spi = options.replay.samples_per_insert;
+  Json section{{"samples_per_insert", spi}, {"flush_steps", figures.flush_steps}};
+  if (spi > 0) {
+    section["error_buffer"] = figures.error_buffer;
+    section["band"] = figures.band;
+    section["needed"] = figures.needed;
+  }
+  return section;
+}
+
+Json memory_section(const RunOptions& options, const EnvSpec& spec) {
+  Json terms = Json::array();
+  double total = 0;
+  for (const MemoryTerm& term : memory_terms(options, spec)) {
+    terms.push_back({{"name", term.name}, {"formula", term.formula}, {"bytes", term.bytes}});
+    total += term.bytes;
+  }
+  return {{"terms", terms}, {"total", total}};
+}
+
+std::string limiter_text(const Json& limiter) {
+  std::string text = "limiter\n";
+  if (limiter.contains("band")) {
+    text += "  band 2 x " + text_of(limiter["error_buffer"].get<double>()) + " / " +
+            text_of(limiter["samples_per_insert"].get<double>()) + " = " +
+            text_of(limiter["band"].get<double>()) + " items, " +
+            text_of(limiter["needed"].get<double>()) + " needed\n";
+  } else {
+    text += "  no ratio: only min_size counts\n";
+  }
+  return text + "  segments of at most " +
+         counted(limiter["flush_steps"].get<std::int64_t>(), "step") + "\n";
+}
+
+}  // namespace
+
+Json check_report(const std::string& file, const LoadedConfig& config, const EnvSpec& spec) {
+  Json origins = Json::object();
+  for (const auto& [key, origin] : config.origins) origins[key] = origin.text();
+  return {{"configuration", {{"file", file}, {"hash", config.hash}, {"origins", origins}}},
+          {"environment", environment_section(spec)},
+          {"processes", config.options.processes},
+          {"nodes", nodes_section(config.options)},
+          {"ports", ports_section(config.options)},
+          {"limiter", limiter_section(config.options)},
+          {"memory", memory_section(config.options, spec)}};
+}
+
+std::string check_text(const Json& report) {
+  const Json& configuration = report["configuration"];
+  std::string text = configuration["file"].get<std::string>() + " is valid (hash " +
+                     configuration["hash"].get<std::string>() + ", " +
+                     counted(static_cast<std::int64_t>(configuration["origins"].size()), "key") +
+                     " set)\n\nenvironment\n";
+  const Json& environment = report["environment"];
+  const auto episode_steps = environment["episode_steps"].get<std::int64_t>();
+  text += "  " + environment["name"].get<std::string>() + ": " +
+          counted(environment["observation_size"].get<std::int64_t>(), "number") +
+          " observed, action " + environment["action"].get<std::string>() + ", " +
+          (episode_steps == 0 ? "episodes without limit"
+                              : "episodes of " + counted(episode_steps, "step")) +
+          "\n\n" + counted(static_cast<std::int64_t>(report["nodes"].size()), "node") +
+          (report["processes"] == "0" ? " in one process\n" : ", a process each\n");
+  for (const Json& node : report["nodes"]) {
+    std::array<char, 256> line{};
+    std::snprintf(line.data(), line.size(), "  %-14s %-12s %s\n",
+                  node["name"].get<std::string>().c_str(), node["role"].get<std::string>().c_str(),
+                  node["duty"].get<std::string>().c_str());
+    text += line.data();
+  }
+  text += "\nports\n";
+  for (const auto& [name, port] : report["ports"].items()) {
+    text += "  " + name + ": " + port.get<std::string>() + "\n";
+  }
+  text += "\n" + limiter_text(report["limiter"]);
+  text += "\nmemory of the data, at most (segments + tables + batches + 2 x parameters)\n";
+  for (const Json& term : report["memory"]["terms"]) {
+    text += mebibytes(term["bytes"].get<double>()) + "  " + term["name"].get<std::string>() + ": " +
+            term["formula"].get<std::string>() + "\n";
+  }
+  return text + mebibytes(report["memory"]["total"].get<double>()) + "  in all\n";
+}
+
+}  // namespace troupe::actors::cli
