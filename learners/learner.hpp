@@ -1,6 +1,6 @@
 // The torch-free door to the learning library. A node that learns loads libtroupe_learners.so with
-// load_learning_library() (learners/loader.hpp) and drives a Learner: batches in, reports and parameter sets
-// out. One Learner belongs to one thread; it owns the threads of its replicas.
+// load_learning_library() (learners/loader.hpp) and drives a Learner: batches in, reports and
+// parameter sets out. One Learner belongs to one thread; it owns the threads of its replicas.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 
 namespace troupe::learners {
 
-// What one update did. `metrics` holds finite-or-not numbers as they are (losses, gradient norms, mean Q,
-// clipped shares): names are stable, documented at the algorithm.
+// What one update did. `metrics` holds finite-or-not numbers as they are (losses, gradient norms,
+// mean Q, clipped shares): names are stable, documented at the algorithm.
 struct UpdateReport {
-  std::uint64_t version = 0;  // updates applied so far, this one included
+  std::uint64_t version = 0;              // updates applied so far, this one included
   std::map<std::string, double> metrics;  // filled every options.metrics_every updates, else empty
   // New priorities, one per item, for prioritised tables; empty otherwise.
   std::vector<float> priorities;
@@ -28,9 +28,9 @@ struct UpdateReport {
 
 struct LearnerContext {
   EnvSpec spec;
-  std::uint64_t seed = 0;       // the learner's stream, from stream_seed(run seed, "learner")
-  std::uint32_t epoch = 0;      // given by the coordinator, grows with every restart
-  bool deterministic = false;   // fixed thread counts and code paths
+  std::uint64_t seed = 0;      // the learner's stream, from stream_seed(run seed, "learner")
+  std::uint32_t epoch = 0;     // given by the coordinator, grows with every restart
+  bool deterministic = false;  // fixed thread counts and code paths
 };
 
 class Learner {
@@ -41,15 +41,16 @@ class Learner {
   virtual std::vector<Column> batch_columns() const = 0;
   virtual std::int64_t batch_size() const = 0;
 
-  // One synchronous update over the global batch, split evenly over the replicas. kNotFinite: the loss or
-  // a gradient is not finite; parameters are as they were before the call.
+  // One synchronous update over the global batch, split evenly over the replicas. kNotFinite: the
+  // loss or a gradient is not finite; parameters are as they were before the call.
   virtual Result<UpdateReport> update(const replay::Batch& batch) = 0;
 
-  // The policy (and normaliser) as of now. Cheap enough to call every few hundred updates: one copy.
+  // The policy (and normaliser) as of now. Cheap enough to call every few hundred updates: one
+  // copy.
   virtual models::ParameterSetPtr parameters() const = 0;
 
-  // Observation statistics gathered by environment actors since their last message; ignored when the
-  // normaliser is off.
+  // Observation statistics gathered by environment actors since their last message; ignored when
+  // the normaliser is off.
   virtual Result<void> merge_observations(std::span<const std::uint8_t> normaliser_delta) = 0;
 
   virtual std::uint64_t version() const = 0;
@@ -57,8 +58,9 @@ class Learner {
   virtual std::uint64_t state_hash(int replica) const = 0;
   virtual int replicas() const = 0;
 
-  // Writes parameters.safetensors, optimizer.safetensors and learner.json into an existing directory, each
-  // through a temporary name and fsync; load restores counters, schedules and RNG too, bit for bit.
+  // Writes parameters.safetensors, optimizer.safetensors and learner.json into an existing
+  // directory, each through a temporary name and fsync; load restores counters, schedules and RNG
+  // too, bit for bit.
   virtual Result<void> save(const std::filesystem::path& directory) const = 0;
   virtual Result<void> load(const std::filesystem::path& directory) = 0;
 };

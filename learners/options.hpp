@@ -9,25 +9,26 @@
 
 namespace troupe::learners {
 
-// Hyper-parameters of D4PG (Barth-Maron et al. 2018, arXiv:1804.08617); defaults are those of the authors'
-// later implementation in Acme.
+// Hyper-parameters of D4PG (Barth-Maron et al. 2018, arXiv:1804.08617); defaults are those of the
+// authors' later implementation in Acme.
 struct D4pgOptions {
   std::int64_t batch = 256;
   std::int64_t n_step = 5;
   double discount = 0.99;
-  double learning_rate = 1e-4;         // both networks unless the next two say otherwise
-  double policy_learning_rate = 0;     // 0: learning_rate
-  double critic_learning_rate = 0;     // 0: learning_rate
-  double gradient_clip = 40;           // global norm, per network; 0: none
-  double action_gradient_clip = 1;     // per element of dQ/da; 0: none
-  std::int64_t target_period = 100;    // hard copy every so many updates
+  double learning_rate = 1e-4;       // both networks unless the next two say otherwise
+  double policy_learning_rate = 0;   // 0: learning_rate
+  double critic_learning_rate = 0;   // 0: learning_rate
+  double gradient_clip = 40;         // global norm, per network; 0: none
+  double action_gradient_clip = 1;   // per element of dQ/da; 0: none
+  std::int64_t target_period = 100;  // hard copy every so many updates
   double v_min = -150, v_max = 150;
   std::int64_t atoms = 51;
-  double sigma = 0.3;                  // exploration noise of the environment actors, in [-1, 1] units
+  double sigma = 0.3;  // exploration noise of the environment actors, in [-1, 1] units
   std::vector<std::int64_t> policy = {256, 256, 256};
   std::vector<std::int64_t> critic = {512, 512, 256};
-  bool layer_norm = true;              // LayerNorm and tanh after the first layer
+  bool layer_norm = true;  // LayerNorm and tanh after the first layer
   bool normalise_observations = false;
+  std::string step = "auto";  // who computes gradients: auto | autograd | fused
 };
 
 template <class Visitor>
@@ -53,12 +54,17 @@ void describe(Visitor& visitor, D4pgOptions& options) {
   visitor.field("atoms", options.atoms, between(2, 10001), "Atoms of the critic's support.");
   visitor.field("sigma", options.sigma, at_least(0),
                 "Standard deviation of the exploration noise, for actions scaled to [-1, 1].");
-  visitor.field("policy", options.policy, between(1, 65536), "Widths of the policy's hidden layers.");
-  visitor.field("critic", options.critic, between(1, 65536), "Widths of the critic's hidden layers.");
+  visitor.field("policy", options.policy, between(1, 65536),
+                "Widths of the policy's hidden layers.");
+  visitor.field("critic", options.critic, between(1, 65536),
+                "Widths of the critic's hidden layers.");
   visitor.field("layer_norm", options.layer_norm,
                 "LayerNorm and tanh after the first layer of both networks.");
   visitor.field("normalise_observations", options.normalise_observations,
                 "Scale observations by their running mean and variance.");
+  visitor.choice(
+      "step", options.step, {"auto", "autograd", "fused"},
+      "Gradients by LibTorch's autograd or by the fused CPU kernels; auto takes the fastest.");
 }
 
 // How the learning is spread out.

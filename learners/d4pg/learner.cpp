@@ -1,0 +1,204 @@
+// Implements updates and publication; checkpoints are in checkpoint.cpp.
+#include "learners/d4pg/learner.hpp"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "models/torch_precompiled.hpp"
+
+namespace troupe::learners {
+namespace {
+
+// Runs `work` and turns what it throws into an error: a LibTorch failure must not end the process.
+template <class Work>
+auto guarded(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    return fail(ErrorCode::kInternal, std::string("A D4PG replica failed: ") + error.what());
+  }
+}
+
+BatchRows slice(const BatchRows& rows, std::int64_t first, std::int64_t count,
+                const D4pgModel& model) {
+  BatchRows part = rows;
+  part.count = count;
+  part.observation += first * model.observation;
+  part.next_observation += first * model.observation;
+  part.action += first * model.action;
+  part.reward += first;
+  part.discount += first;
+  part.weight += first;
+  return part;
+}
+
+}  // namespace
+
+D4pgLearner::D4pgLearner(const LearnerOptions& options, const LearnerContext& context)
+    : options_(options),
+      context_(context),
+      model_(make_d4pg_model(context.spec.observation_size(), context.spec.action.elements(),
+                             options.d4pg)),
+      statistics_(model_.observation),
+      random_(stream_seed(context.seed, "learner")) {
+  const auto replicas = static_cast<int>(options.replicas);
+  const StepContext step{.max_rows = model_.options.batch / replicas,
+                         .threads = options.threads,
+                         .deterministic = context.deterministic};
+  replicas_.resize(static_cast<std::size_t>(replicas));
+  results_.resize(replicas_.size(), UpdateTotals{});
+  threads_ = std::make_unique<ReplicaThreads>(
+      replicas,
+      [threads = static_cast<int>(options.threads)](int) { at::set_num_threads(threads); });
+  // Replicas are made on the threads that use them, so that their memory lies near.
+  std::vector<std::unique_ptr<Collective>> group = make_in_process_group(replicas);
+  std::vector<std::exception_ptr> failures(replicas_.size());
+  threads_->run([&](int i) {
+    const auto index = static_cast<std::size_t>(i);
+    try {
+      replicas_[index] =
+          std::make_unique<D4pgReplica>(model_, std::move(group[index]), step, context_.seed);
+    } catch (...) {
+      failures[index] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  if (model_.options.normalise_observations) rescale();
+}
+
+std::vector<Column> D4pgLearner::batch_columns() const {
+  return {{"observation", DType::kF32, {model_.observation}},
+          {"action", DType::kF32, {model_.action}},
+          {"reward", DType::kF32, {}},
+          {"discount", DType::kF32, {}},
+          {"next_observation", DType::kF32, {model_.observation}},
+          {"weight", DType::kF32, {}}};
+}
+
+Result<void> D4pgLearner::check(const replay::Batch& batch) const {
+  if (batch.items() != batch_size())
+    return fail(ErrorCode::kInvalidArgument, "The learner takes batches of " +
+                                                 std::to_string(batch_size()) + " items, not " +
+                                                 std::to_string(batch.items()) + ".");
+  for (const Column& wanted : batch_columns()) {
+    const int index = batch.find(wanted.name);
+    if (index < 0)
+      return fail(ErrorCode::kInvalidArgument, "The batch has no column '" + wanted.name + "'.");
+    if (batch.columns()[static_cast<std::size_t>(index)] != wanted)
+      return fail(ErrorCode::kInvalidArgument,
+                  "Column '" + wanted.name + "' of the batch has another type or shape.");
+  }
+  return {};
+}
+
+BatchRows D4pgLearner::rows_of(const replay::Batch& batch) {
+  std::span<const float> observation = batch.floats("observation");
+  std::span<const float> next = batch.floats("next_observation");
+  if (scale_) {
+    scale_->apply(observation, scaled_);
+    scale_->apply(next, next_scaled_);
+    observation = scaled_;
+    next = next_scaled_;
+  }
+  return {.count = batch.items(),
+          .global_count = batch.items(),
+          .observation = observation.data(),
+          .action = batch.floats("action").data(),
+          .reward = batch.floats("reward").data(),
+          .discount = batch.floats("discount").data(),
+          .next_observation = next.data(),
+          .weight = batch.floats("weight").data()};
+}
+
+Result<UpdateReport> D4pgLearner::update(const replay::Batch& batch) {
+  if (Result<void> fits = check(batch); !fits) return tl::unexpected(fits.error());
+  const BatchRows rows = rows_of(batch);
+  const bool metrics = (version() + 1) % static_cast<std::uint64_t>(options_.metrics_every) == 0;
+  std::vector<float> losses(static_cast<std::size_t>(rows.count));
+  const std::int64_t share = rows.count / replicas();
+  threads_->run([&](int i) {
+    const auto index = static_cast<std::size_t>(i);
+    const auto part = std::span(losses).subspan(index * static_cast<std::size_t>(share),
+                                                static_cast<std::size_t>(share));
+    results_[index] = guarded([&] {
+      return replicas_[index]->update(slice(rows, i * share, share, model_), part, metrics);
+    });
+    // The others may wait for this one in a collective.
+    if (!results_[index] && results_[index].error().code != ErrorCode::kNotFinite)
+      replicas_[index]->leave();
+  });
+  // The first error that is not only another replica's absence says most.
+  const auto failed = std::find_if(results_.begin(), results_.end(), [](const auto& result) {
+    return !result && result.error().code != ErrorCode::kUnavailable;
+  });
+  return report(failed != results_.end() ? *failed : results_.front(), std::move(losses), metrics);
+}
+
+Result<UpdateReport> D4pgLearner::report(const Result<UpdateTotals>& totals,
+                                         std::vector<float> losses, bool metrics) const {
+  if (!totals) return tl::unexpected(totals.error());
+  UpdateReport report;
+  report.version = version();
+  report.priorities = std::move(losses);
+  if (!metrics) return report;
+  const StepOutputs& sums = totals->sums;
+  const auto items = static_cast<double>(batch_size());
+  report.metrics = {{"critic_loss", sums.critic_loss / items},
+                    {"policy_loss", sums.policy_loss / items},
+                    {"q_mean", sums.q / items},
+                    {"target_mean", sums.target_q / items},
+                    {"target_clipped_share", sums.clipped_mass / items},
+                    {"action_gradient_clipped_share",
+                     sums.action_gradient_clipped / (items * static_cast<double>(model_.action))},
+                    {"critic_gradient_norm", totals->critic_norm},
+                    {"policy_gradient_norm", totals->policy_norm}};
+  return report;
+}
+
+models::ParameterSetPtr D4pgLearner::parameters() const {
+  auto set = std::make_shared<models::ParameterSet>();
+  set->learner_epoch = context_.epoch;
+  set->version = version();
+  set->policy = model_.policy;
+  const float* values = replicas_.front()->networks().policy.values().const_data_ptr<float>();
+  for (const models::Segment& segment : model_.policy_layout.segments) {
+    const float* first = values + segment.offset;
+    set->arrays[segment.name] = {segment.shape, {first, first + segment.elements}};
+  }
+  if (scale_) {
+    const std::vector<double> variance = statistics_.variance();
+    const std::vector<double>& mean = statistics_.mean();
+    set->arrays[models::kNormaliserMean] = {{model_.observation}, {mean.begin(), mean.end()}};
+    set->arrays[models::kNormaliserVariance] = {{model_.observation},
+                                                {variance.begin(), variance.end()}};
+  }
+  return set;
+}
+
+Result<void> D4pgLearner::merge_observations(std::span<const std::uint8_t> delta) {
+  if (!scale_) return {};
+  const Result<models::RunningStatistics> decoded = models::RunningStatistics::decode(delta);
+  if (!decoded) return tl::unexpected(decoded.error());
+  if (Result<void> merged = statistics_.merge(*decoded); !merged) return merged;
+  rescale();
+  return {};
+}
+
+void D4pgLearner::rescale() {
+  // In float as it is published, so that learner and actors scale with the same bits.
+  const std::vector<double> variance = statistics_.variance();
+  const std::vector<float> mean_values(statistics_.mean().begin(), statistics_.mean().end());
+  const std::vector<float> variance_values(variance.begin(), variance.end());
+  scale_.emplace(mean_values, variance_values);
+  scaled_.resize(static_cast<std::size_t>(batch_size() * model_.observation));
+  next_scaled_.resize(scaled_.size());
+}
+
+std::uint64_t D4pgLearner::state_hash(int replica) const {
+  return replicas_.at(static_cast<std::size_t>(replica))->state_hash();
+}
+
+}  // namespace troupe::learners

@@ -1,0 +1,56 @@
+// The D4PG learner: replicas on threads of their own, one batch at a time. Belongs to one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "learners/d4pg/replica.hpp"
+#include "learners/learner.hpp"
+#include "learners/replica_threads.hpp"
+#include "models/inference/normaliser.hpp"
+
+namespace troupe::learners {
+
+// Metrics of an UpdateReport, means over the items of the update unless they say otherwise:
+//   critic_loss, policy_loss       weighted cross-entropy; minus the critic's mean at the policy's
+//   action q_mean, target_mean            the critic's mean at the batch's actions; that of its
+//   targets target_clipped_share           target mass that fell outside [v_min, v_max]
+//   action_gradient_clipped_share  elements of dQ/da cut to action_gradient_clip
+//   critic_gradient_norm, policy_gradient_norm   before clipping
+class D4pgLearner final : public Learner {
+ public:
+  // `options` and `context` have been validated.
+  D4pgLearner(const LearnerOptions& options, const LearnerContext& context);
+
+  std::vector<Column> batch_columns() const override;
+  std::int64_t batch_size() const override { return model_.options.batch; }
+  Result<UpdateReport> update(const replay::Batch& batch) override;
+  models::ParameterSetPtr parameters() const override;
+  Result<void> merge_observations(std::span<const std::uint8_t> delta) override;
+  std::uint64_t version() const override { return replicas_.front()->updates(); }
+  std::uint64_t state_hash(int replica) const override;
+  int replicas() const override { return static_cast<int>(replicas_.size()); }
+  Result<void> save(const std::filesystem::path& directory) const override;
+  Result<void> load(const std::filesystem::path& directory) override;
+
+ private:
+  Result<void> check(const replay::Batch& batch) const;
+  BatchRows rows_of(const replay::Batch& batch);
+  Result<UpdateReport> report(const Result<UpdateTotals>& totals, std::vector<float> losses,
+                              bool metrics) const;
+  void rescale();
+
+  LearnerOptions options_;
+  LearnerContext context_;
+  D4pgModel model_;
+  std::vector<std::unique_ptr<D4pgReplica>> replicas_;
+  std::vector<Result<UpdateTotals>> results_;  // of the replicas, in the last round
+  models::RunningStatistics statistics_;
+  std::optional<models::ObservationScale> scale_;  // when the normaliser is on
+  std::vector<float> scaled_, next_scaled_;        // [batch, observation]
+  Random random_;
+  std::unique_ptr<ReplicaThreads> threads_;  // last: ends before what its work uses
+};
+
+}  // namespace troupe::learners

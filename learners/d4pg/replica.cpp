@@ -1,0 +1,123 @@
+// Implements the replica's update.
+#include "learners/d4pg/replica.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "learners/adam.hpp"
+#include "learners/d4pg/make_step.hpp"
+#include "models/torch_precompiled.hpp"
+
+namespace troupe::learners {
+namespace {
+
+std::span<float> floats(const at::Tensor& flat) {
+  return {flat.mutable_data_ptr<float>(), static_cast<std::size_t>(flat.numel())};
+}
+
+AdamMoments zero_moments(const models::FlatLayout& layout) {
+  const auto size = static_cast<std::size_t>(layout.size);
+  return {std::vector<float>(size), std::vector<float>(size)};
+}
+
+void mix(std::uint64_t& hash, std::uint64_t word) {
+  hash = std::rotl((hash ^ word) * 0x9e3779b97f4a7c15ULL, 29);
+}
+
+void mix(std::uint64_t& hash, std::span<const float> values) {
+  for (const float value : values) mix(hash, std::bit_cast<std::uint32_t>(value));
+}
+
+}  // namespace
+
+D4pgReplica::D4pgReplica(const D4pgModel& model, std::unique_ptr<Collective> collective,
+                         const StepContext& context, std::uint64_t seed)
+    : model_(model),
+      networks_(model),
+      policy_moments_(zero_moments(model.policy_layout)),
+      critic_moments_(zero_moments(model.critic_layout)),
+      context_(std::move(collective)),
+      sums_(at::zeros({6}, at::kDouble)) {
+  Random random(stream_seed(seed, "initialise"));
+  networks_.initialise(model, random);
+  step_ = make_step(model, networks_, context);
+}
+
+Result<UpdateTotals> D4pgReplica::update(const BatchRows& rows, std::span<float> item_loss,
+                                         bool want_metrics) {
+  UpdateTotals totals;
+  totals.sums.want_metrics = want_metrics;
+  totals.sums.item_loss = item_loss;
+  if (Result<void> computed = step_->compute(rows, totals.sums); !computed)
+    return tl::unexpected(computed.error());
+  if (Result<void> reduced = reduce(totals); !reduced) return tl::unexpected(reduced.error());
+
+  totals.critic_norm = std::sqrt(squared_norm(floats(networks_.critic.gradient())));
+  totals.policy_norm = std::sqrt(squared_norm(floats(networks_.policy.gradient())));
+  if (Result<void> finite = check_finite(totals); !finite) return tl::unexpected(finite.error());
+
+  ++updates_;
+  const D4pgOptions& options = model_.options;
+  const auto rate = [&](double own) { return own > 0 ? own : options.learning_rate; };
+  apply(networks_.critic, critic_moments_, rate(options.critic_learning_rate), totals.critic_norm);
+  apply(networks_.policy, policy_moments_, rate(options.policy_learning_rate), totals.policy_norm);
+  if (updates_ % static_cast<std::uint64_t>(options.target_period) == 0)
+    networks_.copy_to_targets();
+  return totals;
+}
+
+Result<void> D4pgReplica::reduce(UpdateTotals& totals) {
+  if (context_.replicas() == 1) return {};
+  StepOutputs& sums = totals.sums;
+  const std::array<double*, 6> fields = {
+      &sums.critic_loss, &sums.policy_loss,  &sums.q,
+      &sums.target_q,    &sums.clipped_mass, &sums.action_gradient_clipped};
+  double* scratch = sums_.mutable_data_ptr<double>();
+  for (std::size_t i = 0; i < fields.size(); ++i) scratch[i] = *fields[i];
+  const std::array<at::Tensor, 3> tensors = {networks_.critic.gradient(),
+                                             networks_.policy.gradient(), sums_};
+  Result<void> reduced =
+      context_.collective().all_reduce(tensors, ReduceOp::kSum, "gradients of D4PG");
+  for (std::size_t i = 0; i < fields.size(); ++i) *fields[i] = scratch[i];
+  return reduced;
+}
+
+Result<void> D4pgReplica::check_finite(const UpdateTotals& totals) const {
+  const auto bad = [&](double value, const char* what) {
+    return fail(ErrorCode::kNotFinite, std::string(what) + " of update " +
+                                           std::to_string(updates_ + 1) + " is " +
+                                           std::to_string(value) + "; nothing was changed.");
+  };
+  if (!std::isfinite(totals.sums.critic_loss))
+    return bad(totals.sums.critic_loss, "The critic's loss");
+  if (!std::isfinite(totals.sums.policy_loss))
+    return bad(totals.sums.policy_loss, "The policy's loss");
+  if (!std::isfinite(totals.critic_norm))
+    return bad(totals.critic_norm, "The norm of the critic's gradient");
+  if (!std::isfinite(totals.policy_norm))
+    return bad(totals.policy_norm, "The norm of the policy's gradient");
+  return {};
+}
+
+void D4pgReplica::apply(const models::FlatParameters& network, AdamMoments& moments, double rate,
+                        double norm) {
+  const double factor = clip_factor(norm, model_.options.gradient_clip);
+  adam_update({.learning_rate = rate}, updates_, factor, floats(network.values()),
+              floats(network.gradient()), moments.first, moments.second);
+}
+
+std::uint64_t D4pgReplica::state_hash() const {
+  std::uint64_t hash = 0x5472'6f75'7065ULL;
+  mix(hash, updates_);
+  for (const models::FlatParameters* network :
+       {&networks_.policy, &networks_.critic, &networks_.target_policy, &networks_.target_critic})
+    mix(hash, floats(network->values()));
+  for (const AdamMoments* moments : {&policy_moments_, &critic_moments_}) {
+    mix(hash, moments->first);
+    mix(hash, moments->second);
+  }
+  return hash;
+}
+
+}  // namespace troupe::learners

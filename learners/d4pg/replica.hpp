@@ -1,0 +1,62 @@
+// One D4PG replica: networks, optimizer state and the update that all replicas make together.
+// Belongs to its thread; the learner touches it only between rounds of work.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "learners/d4pg/networks.hpp"
+#include "learners/d4pg/step.hpp"
+#include "learners/replica.hpp"
+
+namespace troupe::learners {
+
+struct AdamMoments {
+  std::vector<float> first, second;  // in the layout of the network
+};
+
+// Sums over all replicas and the norms after their reduction: equal on every replica.
+struct UpdateTotals {
+  StepOutputs sums;
+  double critic_norm = 0, policy_norm = 0;  // before clipping
+};
+
+class D4pgReplica {
+ public:
+  // Initialises from `seed`, alike on every replica.
+  D4pgReplica(const D4pgModel& model, std::unique_ptr<Collective> collective,
+              const StepContext& context, std::uint64_t seed);
+
+  // Gradients over `rows`, reduced over all replicas, clipped and applied; targets are copied every
+  // target_period updates. kNotFinite: nothing was applied on any replica.
+  Result<UpdateTotals> update(const BatchRows& rows, std::span<float> item_loss, bool want_metrics);
+
+  // Of parameters, targets, moments and counter: equal bits, equal hash.
+  std::uint64_t state_hash() const;
+  const char* step_name() const { return step_->name(); }
+
+  D4pgNetworks& networks() { return networks_; }
+  const D4pgNetworks& networks() const { return networks_; }
+  AdamMoments& policy_moments() { return policy_moments_; }
+  AdamMoments& critic_moments() { return critic_moments_; }
+  std::uint64_t updates() const { return updates_; }
+  void set_updates(std::uint64_t updates) { updates_ = updates; }
+  void leave() { context_.collective().leave(); }
+
+ private:
+  Result<void> reduce(UpdateTotals& totals);
+  Result<void> check_finite(const UpdateTotals& totals) const;
+  void apply(const models::FlatParameters& network, AdamMoments& moments, double rate, double norm);
+
+  const D4pgModel& model_;
+  D4pgNetworks networks_;
+  AdamMoments policy_moments_, critic_moments_;
+  ReplicaContext context_;
+  std::unique_ptr<D4pgStep> step_;
+  at::Tensor sums_;  // f64 scratch of reduce
+  std::uint64_t updates_ = 0;
+};
+
+}  // namespace troupe::learners
