@@ -17,9 +17,9 @@ using kernels::kPanel;
 using kernels::Panels;
 using kernels::Range;
 
-// Items that go through all networks together: their activations stay in the second cache while the
-// weights stream by.
-constexpr std::int64_t kGroupPanels = std::max<std::int64_t>(1, 64 / kPanel);
+// Items that go through all networks together: enough that a block of weights fetched into the
+// second cache is used many times, few enough that large batches keep their activations near.
+constexpr std::int64_t kGroupPanels = 256 / kPanel;
 
 // Features [first, first + count) of panels.
 Panels features(const Panels& panels, std::int64_t first, std::int64_t count) {

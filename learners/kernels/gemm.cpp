@@ -15,8 +15,8 @@ constexpr int kTileRows = 6;
 #endif
 // Depth of one pass: kDepth rows of a panel (16 KiB with AVX2) leave half of the first cache free.
 constexpr std::int64_t kDepth = 256;
-// Rows of the left operand that stay in the second cache while the panels go by.
-constexpr std::int64_t kBlockRows = 256;
+// Rows of the left operand that stay in the caches while the panels go by.
+constexpr std::int64_t kBlockRows = 96;
 
 // Tiles of nearly equal height over `rows` rows.
 std::int64_t tiles_of(std::int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }

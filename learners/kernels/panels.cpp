@@ -98,20 +98,19 @@ void transpose(const Panels& from, const Panels& to, Range panels) {
 
 void pack_columns(const float* matrix, std::int64_t stride, std::int64_t first,
                   std::int64_t columns, const Panels& to, Range panels) {
-  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    const std::int64_t column = panel * kPanel;
-    const std::int64_t width = std::min(kPanel, columns - column);
-    const float* from = matrix + first + column;
-    float* out = to.panel(panel);
-    for (std::int64_t row = 0; row < to.rows; ++row, from += stride, out += kPanel) {
-      if (width == kPanel) {
-        store(out, load(from));
-        store(out + kLanes, load(from + kLanes));
-      } else {
-        std::copy_n(from, width, out);
-        std::fill_n(out + width, kPanel - width, 0.0F);
-      }
+  // Row by row: a walk down a column would meet the same few cache sets again and again.
+  const Range whole{panels.begin, std::min(panels.end, columns / kPanel)};
+  const std::int64_t rest = columns - whole.end * kPanel;
+  for (std::int64_t row = 0; row < to.rows; ++row) {
+    const float* from = matrix + row * stride + first;
+    float* out = to.data + row * kPanel;
+    for (std::int64_t panel = whole.begin; panel < whole.end; ++panel) {
+      store(out + panel * to.stride, load(from + panel * kPanel));
+      store(out + panel * to.stride + kLanes, load(from + panel * kPanel + kLanes));
     }
+    if (whole.end == panels.end) continue;
+    std::copy_n(from + whole.end * kPanel, rest, out + whole.end * to.stride);
+    std::fill_n(out + whole.end * to.stride + rest, kPanel - rest, 0.0F);
   }
 }
 
