@@ -1,34 +1,19 @@
 // `troupe run`: from a configuration to a finished run. Prepares the directory, starts hub and
 // coordinator, and waits for the end.
-#include <caf/scoped_actor.hpp>
-#include <csignal>
 #include <cstdio>
-#include <future>
 #include <random>
 
 #include "actors/cli/commands.hpp"
 #include "actors/cli/versions.hpp"
 #include "actors/config/printer.hpp"
-#include "actors/jobs/run_directory.hpp"
+#include "actors/jobs/drive.hpp"
 #include "actors/roles/coordinator.hpp"
-#include "actors/roles/hub.hpp"
-#include "actors/runtime/lifeline.hpp"
 #include "actors/runtime/log.hpp"
 #include "actors/runtime/signals.hpp"
-#include "actors/runtime/system.hpp"
 #include "actors/telemetry/console.hpp"
 
 namespace troupe::actors {
 namespace {
-
-// What a run needs before any actor exists.
-struct Prepared {
-  RunDirectory directory;
-  SocketDirectory sockets;
-  std::unique_ptr<CheckpointStore> store;
-  RunCounters counters;
-  std::shared_ptr<HubSetup> hub;
-};
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -122,54 +107,6 @@ int exit_code_of(const Error& error) {
   return error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kNotFound ? 2 : 1;
 }
 
-std::string state_name(int exit_code) {
-  return exit_code == 0 ? "finished" : exit_code == 130 ? "interrupted" : "failed";
-}
-
-int drive(Prepared& prepared, std::uint64_t run_id) {
-  const RunOptions& options = prepared.directory.config().options;
-  System system(
-      {.run = std::to_string(run_id), .threads = 2},
-      [](caf::actor_system_config& config) { config.add_message_types<caf::id_block::troupe>(); });
-  const HubActor hub = spawn_hub(system.get(), prepared.hub);
-
-  std::promise<std::pair<int, std::string>> over;
-  auto setup = std::make_shared<CoordinatorSetup>();
-  setup->options = options;
-  setup->config = print_yaml(options);
-  setup->run_id = run_id;
-  setup->run_directory = prepared.directory.path();
-  setup->socket_directory = prepared.sockets.path();
-  setup->store = std::move(prepared.store);
-  setup->counters = prepared.counters;
-  setup->hub = hub;
-  setup->on_over = [&over](int code, const std::string& text) { over.set_value({code, text}); };
-  const CoordinatorActor coordinator = spawn_coordinator(system.get(), setup);
-  const auto port = publish_on_loopback(system.get(), caf::actor_cast<caf::actor>(coordinator));
-  if (!port) {
-    std::fprintf(stderr, "troupe: %s\n", port.error().message.c_str());
-    return 1;
-  }
-  setup->port = *port;
-  auto signals = SignalListener::start([&](int signal, int count) {
-    caf::anon_send(coordinator, StopRequest{"signal " + std::to_string(signal), true, count > 1});
-  });
-  if (!signals) {
-    std::fprintf(stderr, "troupe: %s\n", signals.error().message.c_str());
-    return 1;
-  }
-  caf::anon_send(hub, RunPhase{"running", {}, 0, 0});
-  caf::anon_send(coordinator, beat_atom_v);
-
-  const auto [code, text] = over.get_future().get();
-  exit_after(std::chrono::milliseconds(5000), code, "the run's own process did not end in time");
-  caf::scoped_actor self{system.get()};
-  self->request(hub, std::chrono::seconds(3), RunPhase{state_name(code), text, 0, 0})
-      .receive([](bool) {}, [](const caf::error&) {});
-  if (code == 1) std::fprintf(stderr, "troupe: the run failed: %s\n", text.c_str());
-  return code;
-}
-
 }  // namespace
 
 int run_main(const RunCommand& command) {
@@ -182,7 +119,9 @@ int run_main(const RunCommand& command) {
   std::random_device entropy;  // names this start of the run, decides nothing in it
   const std::uint64_t run_id = (std::uint64_t{entropy()} << 32) | entropy();
   const std::filesystem::path directory = prepared->directory.path();
-  const int code = drive(*prepared, run_id);
+  const int code = prepared->directory.config().options.deterministic
+                       ? drive_deterministic(*prepared, run_id)
+                       : drive_topology(*prepared, run_id);
   telemetry::withdraw_announcement(directory);
   flush_log();
   return code;

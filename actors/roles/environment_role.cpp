@@ -4,13 +4,12 @@
 
 #include "actors/config/checks.hpp"
 #include "actors/messages/data_protocol.hpp"
-#include "actors/roles/checkpoint_store.hpp"
 #include "actors/roles/environment_worker.hpp"
-#include "actors/roles/files.hpp"
 #include "actors/roles/parameter_feed.hpp"
 #include "actors/roles/role_context.hpp"
 #include "actors/roles/role_support.hpp"
 #include "actors/roles/send_window.hpp"
+#include "actors/roles/worker_file.hpp"
 #include "replay/codec.hpp"
 
 namespace troupe::actors {
@@ -94,36 +93,18 @@ class EnvironmentRole : public RoleBase {
 
   void checkpoint(const CheckpointRequest& request) override {
     queue_chunks(Clock::now(), kMaxChunkAge);
-    std::vector<std::uint8_t> bytes, window;
-    window_.save(window);
-    replay::ByteWriter writer(bytes);
-    writer.array(std::span<const std::uint8_t>(worker_->save()));
-    writer.array(std::span<const std::uint8_t>(window));
-    const std::filesystem::path directory = request.directory;
-    const std::string name = context().node + ".state";
-    auto parts = write_file(directory / name, bytes.data(), bytes.size()).and_then([&] {
-      return describe_file(directory, name).map([](FilePart part) {
-        return std::vector{std::move(part)};
-      });
+    auto parts = save_worker(*worker_, window_, request.directory, context().node).map([](FilePart part) {
+      return std::vector{std::move(part)};
     });
     parts_written(request.checkpoint, std::move(parts), "{}");
   }
 
  private:
+  // A node that was not there at the checkpoint starts fresh, as does one whose file is of no use.
   void restore(const std::filesystem::path& directory) {
-    const auto path = directory / (context().node + ".state");
-    auto bytes = read_file(path);
-    if (!bytes) {
-      if (bytes.error().code != ErrorCode::kNotFound) warn("restore", bytes.error().message);
-      return;  // a node that was not there at the checkpoint starts fresh
-    }
-    std::vector<std::uint8_t> worker, window;
-    replay::ByteReader reader(*bytes);
-    const bool complete = reader.array(worker) && reader.array(window) && reader.finished();
-    Result<void> loaded = complete
-                              ? worker_->load(worker).and_then([&] { return window_.load(window); })
-                              : Result<void>(fail(ErrorCode::kCorrupt, "it is cut short"));
-    if (!loaded) warn("restore", path.string() + " is not used: " + loaded.error().message);
+    const auto loaded = load_worker(*worker_, window_, directory, context().node);
+    if (!loaded && loaded.error().code != ErrorCode::kNotFound)
+      warn("restore", "starts with fresh episodes: " + loaded.error().message);
   }
 
   const char* blocked_on() const {

@@ -164,7 +164,7 @@ class LearnerRole final : public RoleBase {
     if (!updated->metrics.empty() && !batch.versions.empty()) {
       const double mean = std::accumulate(batch.versions.begin(), batch.versions.end(), 0.0) /
                           static_cast<double>(batch.versions.size());
-      metrics_["policy_lag"] = static_cast<double>(updated->version) - mean;
+      metrics_["sample_age"] = static_cast<double>(updated->version) - mean;
     }
     const auto every = static_cast<std::uint64_t>(context().options.learners.learner.publish_every);
     if (updated->version % every == 0) parameters_->publish(learner_->parameters());

@@ -5,7 +5,6 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/stateful_actor.hpp>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -64,23 +63,6 @@ void to_coordinator(Self self, T message) {
 template <class T>
 void to_role(Self self, const T& message) {
   if (self->state.role) self->send(self->state.role, message);
-}
-
-std::string report_json(const RoleBoard::Snapshot& snapshot) {
-  // NaN and infinities are not JSON: they travel as text.
-  const auto numbers = [](const std::map<std::string, double>& values) {
-    nlohmann::json object = nlohmann::json::object();
-    for (const auto& [name, value] : values)
-      object[name] = std::isfinite(value) ? nlohmann::json(value)
-                                          : nlohmann::json(std::isnan(value) ? "nan"
-                                                           : value > 0       ? "inf"
-                                                                             : "-inf");
-    return object;
-  };
-  return nlohmann::json{{"counters", numbers(snapshot.counters)},
-                        {"gauges", numbers(snapshot.gauges)},
-                        {"waiting_on", snapshot.waiting_on}}
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 // The configuration travels as text; the reader names files and lines, so it gets one.
@@ -170,7 +152,7 @@ void beat(Self self) {
   if (state.role && now - state.reported_at >= state.report_every) {
     state.reported_at = now;
     to_coordinator(self, Report{state.options.name, state.options.incarnation,
-                                report_json(state.board->read())});
+                                to_json(state.board->read())});
   }
   self->delayed_send(self, kBeat, beat_atom_v);
 }

@@ -57,6 +57,10 @@ class RoleBoard {
   std::atomic<std::uint64_t> detail_{0};
 };
 
+// {"counters": {...}, "gauges": {...}, "waiting_on": "..."}; NaN and infinities, which JSON lacks, as the strings
+// "nan", "inf" and "-inf".
+std::string to_json(const RoleBoard::Snapshot& snapshot);
+
 // Time lost under a name, in milliseconds: one stopwatch per reason.
 class BlockedTime {
  public:
@@ -69,11 +73,11 @@ class BlockedTime {
     since_ = now;
   }
   const std::string& reason() const { return reason_; }
-  // Adds "blocked_ms/<reason>" to `counters`, the current wait included.
+  // Adds "<reason>_blocked_ms" to `counters`, the current wait included.
   void add_to(std::map<std::string, double>& counters) {
     set(std::string(reason_));
     for (const auto& [reason, time] : total_)
-      counters["blocked_ms/" + reason] = std::chrono::duration<double, std::milli>(time).count();
+      counters[reason + "_blocked_ms"] = std::chrono::duration<double, std::milli>(time).count();
   }
 
  private:

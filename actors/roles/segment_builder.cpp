@@ -126,7 +126,7 @@ Result<void> SegmentBuilder::load(std::span<const std::uint8_t> bytes) {
   open_ = std::move(open);
   episode_ = episode;
   next_step_ = next_step;
-  opened_ = Time::min();
+  opened_ = Time{};  // old by any running clock, of no age on a fixed schedule's
   return {};
 }
 

@@ -111,7 +111,10 @@ struct DensePolicy::State {
   std::vector<Layer> layers;
   std::optional<ObservationScale> scale;
   std::int64_t inputs = 0, outputs = 0, max_rows = 0;
-  std::vector<float> scratch[2];  // [max_rows, widest padded layer]
+  // [max_rows, widest padded layer]; aligned, because Eigen's sums start at the first aligned float: with
+  // any other memory a result's last bits would depend on where it lies.
+  using Scratch = std::vector<float, Eigen::aligned_allocator<float>>;
+  Scratch scratch[2];
 };
 
 DensePolicy::DensePolicy(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -140,7 +143,7 @@ Result<DensePolicy> DensePolicy::make(const ParameterSet& set, std::int64_t max_
     state->layers.push_back(*std::move(layer));
   }
   state->outputs = width;
-  for (std::vector<float>& buffer : state->scratch)
+  for (State::Scratch& buffer : state->scratch)
     buffer.resize(static_cast<std::size_t>(max_rows * widest));
 
   if (set.arrays.contains(kNormaliserMean) || set.arrays.contains(kNormaliserVariance)) {

@@ -1,0 +1,226 @@
+// Implements the fixed schedule.
+#include "actors/jobs/deterministic.hpp"
+
+#include "actors/config/checks.hpp"
+#include "actors/roles/batch_source.hpp"
+#include "actors/roles/files.hpp"
+#include "actors/roles/table_setup.hpp"
+#include "actors/roles/worker_file.hpp"
+#include "envs/registry.hpp"
+#include "learners/loader.hpp"
+#include "replay/checkpoint.hpp"
+#include "replay/gather.hpp"
+
+namespace troupe::actors {
+namespace {
+
+// Everything belongs to one incarnation for ever: a resumed run is the same run.
+constexpr std::uint32_t kIncarnation = 1;
+// Chunks close when full or at an episode's end, never by the clock.
+constexpr auto kNow = SegmentBuilder::Time{};
+constexpr std::chrono::milliseconds kNeverOld{1};
+
+std::string node_name(std::size_t worker) { return "actor-" + std::to_string(worker); }
+std::string table_name(std::size_t shard) { return "replay-" + std::to_string(shard) + ".table"; }
+constexpr const char* kSchedule = "schedule.state";  // published parameters and the shares' stream
+
+}  // namespace
+
+Result<std::unique_ptr<DeterministicRun>> DeterministicRun::make(const RunOptions& options,
+                                                                 const std::filesystem::path& restore) {
+  std::unique_ptr<DeterministicRun> run(new DeterministicRun(options));
+  auto made = run->make_parts().and_then([&] {
+    return restore.empty() ? run->publish(run->learner_->parameters()) : run->restore(restore);
+  });
+  if (!made) return tl::unexpected(made.error());
+  return run;
+}
+
+Result<void> DeterministicRun::make_parts() {
+  const auto seed = static_cast<std::uint64_t>(options_.seed);
+  const auto& learning = options_.learners.learner;
+  auto env = envs::make_env(options_.environment.name, {.time_limit = options_.environment.time_limit});
+  if (!env) return tl::unexpected(env.error());
+  const EnvSpec spec = (*env)->spec();
+  for (std::uint32_t i = 0; i < options_.actors.count; ++i) {
+    auto worker = EnvironmentWorker::make({.environment = options_.environment.name,
+                                           .time_limit = options_.environment.time_limit,
+                                           .environments = options_.actors.environments,
+                                           .worker = i,
+                                           .incarnation = kIncarnation,
+                                           .seed = seed,
+                                           .sigma = learning.d4pg.sigma,
+                                           .flush_steps = limiter_figures(options_).flush_steps,
+                                           .gather_statistics = learning.d4pg.normalise_observations});
+    if (!worker) return tl::unexpected(worker.error());
+    workers_.push_back(std::move(*worker));
+  }
+  const replay::Signature signature = replay::signature_of(spec);
+  for (std::uint32_t i = 0; i < options_.replay.shards; ++i) {
+    auto table = replay::Table::create(table_options(options_, i, kIncarnation), signature);
+    if (!table) return tl::unexpected(table.error());
+    tables_.push_back(std::move(*table));
+  }
+  const auto factory = learners::load_learning_library();
+  if (!factory) return tl::unexpected(factory.error());
+  auto learner = (*factory)(options_.job, learning,
+                            {.spec = spec,
+                             .seed = stream_seed(seed, "learner"),
+                             .epoch = kIncarnation,
+                             .deterministic = true});
+  if (!learner) return tl::unexpected(learner.error());
+  learner_ = std::move(*learner);
+  batch_ = replay::Batch(replay::batch_columns_of(signature), learner_->batch_size());
+  shares_ = Random(stream_seed(seed, "shares"));
+  return {};
+}
+
+Result<void> DeterministicRun::publish(models::ParameterSetPtr set) {
+  published_ = std::move(set);
+  for (const auto& worker : workers_)
+    if (auto taken = worker->set_parameters(published_); !taken) return taken;
+  return {};
+}
+
+Result<void> DeterministicRun::round() {
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (auto stepped = workers_[i]->step(kNow); !stepped) return stepped;
+    replay::Table& table = *tables_[i % tables_.size()];
+    while (auto chunk = workers_[i]->take_chunk(kNow, kNeverOld))
+      if (auto inserted = insert(table, std::move(*chunk)); !inserted) return inserted;
+    if (const auto statistics = workers_[i]->take_statistics(); !statistics.empty())
+      if (auto merged = learner_->merge_observations(statistics); !merged) return merged;
+  }
+  auto updated = update();
+  if (!updated) return tl::unexpected(updated.error());
+  return {};
+}
+
+Result<void> DeterministicRun::insert(replay::Table& table, replay::Chunk chunk) {
+  const auto shared = std::make_shared<const replay::Chunk>(std::move(chunk));
+  while (true) {
+    const replay::InsertOutcome outcome = table.try_insert(shared);
+    switch (outcome.kind) {
+      case replay::InsertOutcome::Kind::kAccepted:
+      case replay::InsertOutcome::Kind::kDuplicate: return {};
+      case replay::InsertOutcome::Kind::kRefused: return tl::unexpected(outcome.error);
+      case replay::InsertOutcome::Kind::kWouldBlock: break;
+    }
+    auto updated = update();
+    if (!updated) return tl::unexpected(updated.error());
+    if (!*updated)
+      return fail(ErrorCode::kInternal, "neither an insert nor a sample is allowed: " + outcome.error.message);
+  }
+}
+
+Result<bool> DeterministicRun::update() {
+  bool any = false;
+  while (true) {
+    std::vector<std::uint64_t> held;
+    for (const auto& table : tables_) held.push_back(table->statistics().held_items);
+    // Drawn only when every shard could give the whole batch, so that a refused draw uses no random number.
+    const auto items = static_cast<std::size_t>(learner_->batch_size());
+    for (const auto& table : tables_)
+      if (!table->sample_block_reason(items).empty()) return any;
+    const auto counts = draw_counts(items, held, shares_);
+    replay::SampledItems drawn;
+    for (std::size_t i = 0; i < tables_.size(); ++i) {
+      if (counts[i] == 0) continue;
+      auto part = tables_[i]->try_sample(counts[i]);
+      if (!part) return tl::unexpected(part.error());
+      drawn.shard = part->shard;
+      drawn.shard_epoch = part->shard_epoch;
+      std::move(part->items.begin(), part->items.end(), std::back_inserter(drawn.items));
+    }
+    if (auto gathered = tables_.front()->gather(drawn, batch_); !gathered)
+      return tl::unexpected(gathered.error());
+    auto updated = learner_->update(batch_);
+    if (!updated && updated.error().code != ErrorCode::kNotFinite) return tl::unexpected(updated.error());
+    if (!updated) {
+      ++not_finite_;
+      continue;  // the samples are used up, so this ends
+    }
+    any = true;
+    for (const auto& [name, value] : updated->metrics) metrics_[name] = value;
+    if (updated->version % static_cast<std::uint64_t>(options_.learners.learner.publish_every) == 0)
+      if (auto published = publish(learner_->parameters()); !published)
+        return tl::unexpected(published.error());
+  }
+}
+
+std::uint64_t DeterministicRun::actor_steps() const {
+  std::uint64_t total = 0;
+  for (const auto& worker : workers_) total += static_cast<std::uint64_t>(worker->counters().steps);
+  return total;
+}
+
+Result<EvaluationResult> DeterministicRun::evaluate() const {
+  return actors::evaluate({.environment = options_.environment.name,
+                           .time_limit = options_.environment.time_limit,
+                           .episodes = options_.evaluation.episodes,
+                           .seed = static_cast<std::uint64_t>(options_.seed)},
+                          *learner_->parameters(), [] { return true; });
+}
+
+Result<std::vector<FilePart>> DeterministicRun::save(const std::filesystem::path& directory) const {
+  if (auto saved = learner_->save(directory); !saved) return tl::unexpected(saved.error());
+  std::vector<std::string> names;
+  for (const char* name : {"parameters.safetensors", "optimizer.safetensors", "learner.json"})
+    if (std::filesystem::exists(directory / name)) names.emplace_back(name);
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    names.push_back(table_name(i));
+    if (auto written = replay::write_checkpoint(tables_[i]->snapshot(), directory / names.back()); !written)
+      return tl::unexpected(written.error());
+  }
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    names.push_back(worker_file_name(node_name(i)));
+    const SendWindow nothing(1, std::chrono::milliseconds{1});
+    if (auto saved = save_worker(*workers_[i], nothing, directory, node_name(i)); !saved)
+      return tl::unexpected(saved.error());
+  }
+  std::vector<std::uint8_t> schedule;
+  replay::ByteWriter writer(schedule);
+  for (const std::uint64_t word : shares_.state()) writer.put(word);
+  writer.array(std::span<const std::uint8_t>(models::encode(*published_)));
+  names.emplace_back(kSchedule);
+  if (auto written = write_file(directory / kSchedule, schedule.data(), schedule.size()); !written)
+    return tl::unexpected(written.error());
+  std::vector<FilePart> parts;
+  for (const std::string& name : names) {
+    auto part = describe_file(directory, name);
+    if (!part) return tl::unexpected(part.error());
+    parts.push_back(std::move(*part));
+  }
+  return parts;
+}
+
+Result<void> DeterministicRun::restore(const std::filesystem::path& directory) {
+  if (auto loaded = learner_->load(directory); !loaded) return loaded;
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    auto restored = replay::restore(*tables_[i], directory / table_name(i));
+    if (!restored) return tl::unexpected(restored.error());
+  }
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    SendWindow window(1, std::chrono::milliseconds{1});
+    if (auto loaded = load_worker(*workers_[i], window, directory, node_name(i)); !loaded) return loaded;
+    if (window.size() > 0)
+      return fail(ErrorCode::kInvalidArgument,
+                  (directory / worker_file_name(node_name(i))).string() +
+                      " was written by a run that is not deterministic; start a new run directory");
+  }
+  const auto bytes = read_file(directory / kSchedule);
+  if (!bytes) return tl::unexpected(bytes.error());
+  replay::ByteReader reader(*bytes);
+  Random::State state{};
+  for (std::uint64_t& word : state) word = reader.take<std::uint64_t>();
+  std::vector<std::uint8_t> encoded;
+  reader.array(encoded);
+  if (!reader.finished())
+    return fail(ErrorCode::kCorrupt, (directory / kSchedule).string() + " is cut short or too long");
+  auto set = models::decode_parameter_set(encoded);
+  if (!set) return tl::unexpected(set.error());
+  shares_.set_state(state);
+  return publish(std::make_shared<const models::ParameterSet>(std::move(*set)));
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,61 @@
+// `deterministic: true`: the same parts on one fixed schedule in one thread, so that a seed gives the same bits
+// every time, and N steps, a resume and M steps give the bits of N + M. Replicas keep a thread each and
+// meet only in collectives of fixed order.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "actors/config/run_options.hpp"
+#include "actors/roles/checkpoint_store.hpp"
+#include "actors/roles/environment_worker.hpp"
+#include "actors/roles/evaluation.hpp"
+#include "learners/learner.hpp"
+#include "replay/table.hpp"
+
+namespace troupe::actors {
+
+// One round = one control step of every environment, what is due into the tables, and every update that the
+// limiter then allows. Owned by one thread.
+class DeterministicRun {
+ public:
+  // `restore`: a complete checkpoint directory; empty: from nothing.
+  static Result<std::unique_ptr<DeterministicRun>> make(const RunOptions& options,
+                                                        const std::filesystem::path& restore);
+
+  Result<void> round();
+  std::uint64_t actor_steps() const;  // control steps taken, restored ones included
+  std::uint64_t version() const { return learner_->version(); }
+  std::uint64_t state_hash(int replica) const { return learner_->state_hash(replica); }
+  Result<EvaluationResult> evaluate() const;
+  // Writes all parts; call between rounds.
+  Result<std::vector<FilePart>> save(const std::filesystem::path& directory) const;
+
+  const std::vector<std::unique_ptr<EnvironmentWorker>>& workers() const { return workers_; }
+  const std::vector<std::unique_ptr<replay::Table>>& tables() const { return tables_; }
+  const std::map<std::string, double>& metrics() const { return metrics_; }
+  std::uint64_t not_finite() const { return not_finite_; }
+
+ private:
+  explicit DeterministicRun(const RunOptions& options) : options_(options) {}
+  Result<void> make_parts();
+  Result<void> restore(const std::filesystem::path& directory);
+  Result<void> publish(models::ParameterSetPtr set);
+  Result<void> insert(replay::Table& table, replay::Chunk chunk);
+  // Updates while the limiter allows; false: it allowed none.
+  Result<bool> update();
+
+  RunOptions options_;
+  std::vector<std::unique_ptr<EnvironmentWorker>> workers_;
+  std::vector<std::unique_ptr<replay::Table>> tables_;
+  std::unique_ptr<learners::Learner> learner_;
+  models::ParameterSetPtr published_;
+  replay::Batch batch_;
+  Random shares_;  // draws how many items come from each shard
+  std::map<std::string, double> metrics_;
+  std::uint64_t not_finite_ = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,32 @@
+// The two ways to drive a prepared run, and what they share. One caller: run_main.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "actors/jobs/run_directory.hpp"
+#include "actors/roles/checkpoint_store.hpp"
+#include "actors/roles/hub.hpp"
+#include "actors/roles/run_state.hpp"
+
+namespace troupe::actors {
+
+// What a run needs before any actor exists.
+struct Prepared {
+  RunDirectory directory;
+  SocketDirectory sockets;
+  std::unique_ptr<CheckpointStore> store;  // newest() is what is restored
+  RunCounters counters;
+  std::shared_ptr<HubSetup> hub;
+};
+
+// Both return the exit code. `run_id` names this start of the run.
+int drive_topology(Prepared& prepared, std::uint64_t run_id);
+int drive_deterministic(Prepared& prepared, std::uint64_t run_id);
+
+// Tells the hub how the run ended, waits until files and messages are out, and says on stderr why it failed,
+// if it did. Returns `code`.
+int end_telemetry(caf::actor_system& system, const HubActor& hub, int code, const std::string& text);
+
+}  // namespace troupe::actors

@@ -1,0 +1,21 @@
+// An environment actor's part of a checkpoint: its worker's state and its unacknowledged chunks in one file.
+#pragma once
+
+#include <filesystem>
+
+#include "actors/messages/messages.hpp"
+#include "actors/roles/environment_worker.hpp"
+#include "actors/roles/send_window.hpp"
+
+namespace troupe::actors {
+
+// "actor-0.state"
+std::string worker_file_name(const std::string& node);
+
+Result<FilePart> save_worker(const EnvironmentWorker& worker, const SendWindow& window,
+                             const std::filesystem::path& directory, const std::string& node);
+// kNotFound when the node has no file there; the worker is as new on any error.
+Result<void> load_worker(EnvironmentWorker& worker, SendWindow& window,
+                         const std::filesystem::path& directory, const std::string& node);
+
+}  // namespace troupe::actors
