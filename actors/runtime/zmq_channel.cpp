@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "actors/runtime/channel_implementations.hpp"
@@ -27,6 +28,10 @@ constexpr int kHandshakeMs = 5000;
 // kernel buffer on a slow link, hence so generous.
 constexpr int kHeartbeatMs = 5000, kHeartbeatTimeoutMs = 30000;
 constexpr int kReconnectMs = 50, kReconnectMaxMs = 2000;
+
+constexpr std::string_view kIpcScheme = "ipc://";
+
+bool is_ipc(const std::string& endpoint) { return endpoint.starts_with(kIpcScheme); }
 
 zmq::socket_t make_socket(zmq::socket_type type, const ChannelLimits& limits) {
   zmq::socket_t socket(zmq_context(), type);
@@ -170,8 +175,10 @@ tl::unexpected<Error> bind_error(const std::string& endpoint, int number) {
 }
 
 // Stops listening and waits until that has happened: ZeroMQ does it later, on its own thread, and a
-// server opened again in between would find its port taken or lose its socket file.
+// server opened again in between would find its port taken.
 void free_address(zmq::socket_t& socket, const std::string& endpoint) {
+  // ZeroMQ leaves socket files behind. Still bound, the file is certainly ours.
+  if (is_ipc(endpoint)) ::unlink(endpoint.substr(kIpcScheme.size()).c_str());
   try {
     const std::string watch = "inproc://closing " + endpoint;
     if (::zmq_socket_monitor(socket.handle(), watch.c_str(), ZMQ_EVENT_CLOSED) != 0) return;
@@ -276,8 +283,8 @@ class ZmqClient final : public ChannelClient {
 
 Result<std::unique_ptr<ChannelServer>> open_zmq_server(const std::string& endpoint,
                                                        ChannelLimits limits) {
-  const bool is_path = endpoint.starts_with("ipc://");
-  if (is_path && somebody_listens(endpoint.substr(6))) return bind_error(endpoint, EADDRINUSE);
+  if (is_ipc(endpoint) && somebody_listens(endpoint.substr(kIpcScheme.size())))
+    return bind_error(endpoint, EADDRINUSE);
   try {
     zmq::socket_t socket = make_socket(zmq::socket_type::router, limits);
     socket.set(zmq::sockopt::router_mandatory, true);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 
 #include <csignal>
 #include <fstream>
@@ -133,6 +134,8 @@ TEST_F(ProcessTest, StopKillsWhoeverIgnoresItOrIsFrozen) {
   ChildProcess frozen = start("sleep_for_ever");
   ASSERT_TRUE(ready(frozen));
   ASSERT_TRUE(frozen.send_signal(SIGSTOP).has_value());
+  siginfo_t stopped{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(frozen.pid()), &stopped, WSTOPPED | WNOWAIT), 0);
   ChildProcess ended = start("exit_with", "5");
   ASSERT_TRUE(ended.wait(kPatience).has_value());
   ChildProcess* children[] = {&stubborn, &frozen, &ended};
