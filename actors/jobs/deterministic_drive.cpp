@@ -83,10 +83,10 @@ class Driver {
     return {};
   }
 
-  void report() {
-    while_episodes();
+  void report(bool last = false) {
+    drain_episodes();
     const auto now = Clock::now();
-    if (now - reported_ < options_.telemetry.every) return;
+    if (!last && now - reported_ < options_.telemetry.every) return;
     reported_ = now;
     RoleBoard::Snapshot snapshot;
     // The hub adds restored steps itself.
@@ -103,7 +103,7 @@ class Driver {
     caf::anon_send(hub_, Report{kNode, 1, to_json(snapshot)});
   }
 
-  void while_episodes() {
+  void drain_episodes() {
     for (const auto& worker : run_.workers()) {
       while (const auto fault = worker->take_fault()) {
         log_warning(kNode, *fault);
@@ -117,6 +117,7 @@ class Driver {
   }
 
   Result<std::string> finish(const std::string& reason) {
+    report(true);
     if (auto saved = save(); !saved) return tl::unexpected(saved.error());
     return reason;
   }

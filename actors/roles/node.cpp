@@ -37,7 +37,6 @@ struct State {
   RoleActor role;
   std::shared_ptr<RoleBoard> board = std::make_shared<RoleBoard>();
   std::optional<Peers> peers;  // that came before the role
-  milliseconds report_every{1000};
   Clock::time_point reported_at{};
   bool ended = false;
   static inline const char* name = "node";
@@ -76,7 +75,6 @@ void start_role(Self self, const Assignment& assignment) {
   if (state.role) return;  // the same node after a reconnect
   auto config = config_of(assignment, state.options.name);
   if (!config) return end(self, config.error().message);
-  state.report_every = config->options.telemetry.every;
   RoleContext context{.node = state.options.name,
                       .assignment = assignment,
                       .options = config->options,
@@ -149,7 +147,7 @@ void beat(Self self) {
   if (state.ended) return;
   if (state.link) follow_link(self);
   const auto now = Clock::now();
-  if (state.role && now - state.reported_at >= state.report_every) {
+  if (state.role && now - state.reported_at >= kBeat) {
     state.reported_at = now;
     to_coordinator(self, Report{state.options.name, state.options.incarnation,
                                 to_json(state.board->read())});

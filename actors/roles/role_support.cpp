@@ -9,6 +9,12 @@ namespace troupe::actors {
 
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+constexpr std::chrono::milliseconds kReportEvery{100};
+
+}  // namespace
+
 RoleBase::RoleBase(RoleContext context) : context_(std::move(context)) {}
 
 void RoleBase::ready(RoleReady ready) const {
@@ -57,8 +63,7 @@ void RoleBase::send_statistics(std::vector<std::uint8_t> delta) const {
 
 bool RoleBase::report_due() {
   const auto now = Clock::now();
-  const auto every = std::max(context_.options.telemetry.every / 2, std::chrono::milliseconds(100));
-  if (now - reported_ < every) return false;
+  if (now - reported_ < kReportEvery) return false;
   reported_ = now;
   return true;
 }

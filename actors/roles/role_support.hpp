@@ -51,7 +51,7 @@ class RoleBase {
   void warn(const std::string& kind, const std::string& text) const;
   void send_statistics(std::vector<std::uint8_t> delta) const;
 
-  // True once per telemetry interval (at most 10 a second): time to publish on the board.
+  // True ten times a second: time to publish on the board.
   bool report_due();
 
  private:

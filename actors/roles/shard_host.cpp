@@ -119,8 +119,8 @@ void ShardHost::report(std::map<std::string, double>& counters,
     add("duplicate_chunks", s.duplicate_chunks);
     add("not_finite_chunks", s.not_finite_chunks);
     add("malformed_chunks", s.malformed_chunks + servers_[i]->corrupt());
-    add("insert_blocked_ms", s.insert_blocked_ms);
-    add("sample_blocked_ms", s.sample_blocked_ms);
+    counters[prefix + "insert_blocked_ms"] = static_cast<double>(s.insert_blocked_ms);
+    counters[prefix + "sample_blocked_ms"] = static_cast<double>(s.sample_blocked_ms);
     gauges[prefix + "held_steps"] = static_cast<double>(s.held_steps);
     gauges[prefix + "limiter_cursor"] = s.cursor;
     gauges["samples_per_insert"] = s.samples_per_insert;
