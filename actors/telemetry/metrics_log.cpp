@@ -160,7 +160,7 @@ Result<CsvTable> CsvTable::open(fs::path path, std::int64_t restored_actor_steps
     if (columns.empty()) {
       columns = cells;
       kept.content = std::string(line) + "\n";
-    } else if (cells.size() == columns.size()) {
+    } else if (cells.size() == columns.size() && cells.size() > kStepColumn) {
       kept.take(line, to_integer(cells[kStepColumn]), restored_actor_steps);
     }
   });

@@ -18,9 +18,9 @@
 namespace troupe::actors::telemetry {
 
 struct PublisherOptions {
-  std::string run;
+  std::string run{};
   std::string endpoint = "tcp://127.0.0.1:*";  // tcp with * as port takes a free one; ipc works too
-  std::string snapshot_endpoint;               // empty: any free port, or path, beside `endpoint`
+  std::string snapshot_endpoint{};             // empty: any free port, or path, beside `endpoint`
   bool insecure = false;  // allow addresses other than loopback, readable by anyone who connects
   int high_water_mark = 1000;                                   // messages queued per subscriber
   std::size_t events = 50, episodes = 200, evaluations = 2000;  // kept for snapshots

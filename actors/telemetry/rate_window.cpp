@@ -23,10 +23,11 @@ void RateWindow::add(double now, double total) {
 double RateWindow::rate(double now, double horizon) const {
   if (samples_.size() < 2) return std::numeric_limits<double>::quiet_NaN();
   const Sample& last = samples_.back();
-  // The newest sample at or before the horizon, so that the whole of it is covered.
+  // The newest sample at or before the horizon, so that the whole of it is covered; the last one
+  // itself when all of them are that old, which gives 0.
   const Sample* first = &samples_.front();
   for (const Sample& sample : samples_) {
-    if (sample.time > now - horizon || &sample == &last) break;
+    if (sample.time > now - horizon) break;
     first = &sample;
   }
   const double end = now - last.time > kStaleAfter ? now : last.time;

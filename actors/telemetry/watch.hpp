@@ -10,7 +10,7 @@
 namespace troupe::actors::telemetry {
 
 struct WatchCommand {
-  std::optional<std::string> endpoint;  // none: the newest live run under runs_directory
+  std::optional<std::string> endpoint{};  // none: the newest live run under runs_directory
   std::filesystem::path runs_directory = "runs";
   bool json = false;   // every message as it comes, one JSON object per line, the snapshot's first
   bool once = false;   // shows the present state and returns

@@ -1,0 +1,67 @@
+// Whole and growing files under crashes and full disks.
+#include "actors/telemetry/file_io.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/actors/telemetry/small_disk.hpp"
+#include "tests/actors/telemetry/temporary_directory.hpp"
+
+namespace troupe::actors::telemetry {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(FileIo, ReplacingAFileLeavesNothingElseBehind) {
+  const TemporaryDirectory directory;
+  ASSERT_TRUE(replace_file(directory / "a", "one"));
+  ASSERT_TRUE(replace_file(directory / "a", "two"));
+  EXPECT_EQ(content_of(directory / "a"), "two");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1);
+}
+
+TEST(FileIo, AFullDiskKeepsTheOldFileAndNamesIt) {
+  const TemporaryDirectory directory;
+  ASSERT_TRUE(replace_file(directory / "a", "old"));
+  {
+    const SmallDisk disk(10);
+    const auto replaced = replace_file(directory / "a", std::string(100, 'x'));
+    ASSERT_FALSE(replaced);
+    EXPECT_EQ(replaced.error().code, ErrorCode::kIo);
+    EXPECT_THAT(replaced.error().message, HasSubstr((directory / "a").string()));
+  }
+  EXPECT_EQ(content_of(directory / "a"), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1);
+}
+
+TEST(FileIo, ARecordThatDoesNotFitIsTakenBack) {
+  const TemporaryDirectory directory;
+  AppendFile file(directory / "log");
+  ASSERT_TRUE(file.append("first\n"));
+  {
+    const SmallDisk disk(9);
+    ASSERT_FALSE(file.append("second\n"));
+  }
+  EXPECT_EQ(content_of(directory / "log"), "first\n");
+  ASSERT_TRUE(file.append("third\n"));
+  EXPECT_EQ(content_of(directory / "log"), "first\nthird\n");
+}
+
+TEST(FileIo, HalfARecordLeftByAnotherFailureIsCutBeforeTheNext) {
+  const TemporaryDirectory directory;
+  AppendFile file(directory / "log");
+  ASSERT_TRUE(file.append("first\n"));
+  write_content(directory / "log", "first\nsec");
+  ASSERT_TRUE(file.append("third\n"));
+  EXPECT_EQ(content_of(directory / "log"), "first\nthird\n");
+}
+
+TEST(FileIo, AMissingFileAndADirectoryAreToldApart) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(read_file(directory / "none").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(read_file(directory.path()).error().code, ErrorCode::kIo);
+  EXPECT_EQ(AppendFile(directory.path()).append("x").error().code, ErrorCode::kIo);
+  EXPECT_EQ(replace_file(directory / "no/such/place", "x").error().code, ErrorCode::kIo);
+}
+
+}  // namespace
+}  // namespace troupe::actors::telemetry

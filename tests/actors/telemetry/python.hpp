@@ -1,0 +1,25 @@
+// Runs the virtual environment's Python, whose numpy is the judge of what is written here.
+#pragma once
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace troupe::actors::telemetry {
+
+struct PythonRun {
+  int status;          // 0: no error
+  std::string output;  // stdout and stderr
+};
+
+// `code` must not contain double quotes or dollar signs.
+inline PythonRun run_python(const std::string& code) {
+  std::FILE* pipe = popen((std::string(TEST_PYTHON) + " -c \"" + code + "\" 2>&1").c_str(), "r");
+  if (!pipe) return {-1, "popen failed"};
+  std::string output;
+  std::array<char, 4096> buffer;
+  while (std::fgets(buffer.data(), buffer.size(), pipe)) output += buffer.data();
+  return {pclose(pipe), output};
+}
+
+}  // namespace troupe::actors::telemetry
