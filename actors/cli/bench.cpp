@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "actors/cli/bench_learner.hpp"
 #include "actors/cli/verbs.hpp"
 #include "envs/benchmark.hpp"
 
@@ -85,6 +86,7 @@ void add_bench(CLI::App& program, int& exit_code) {
   verb->require_subcommand(1);
   verb->footer("Example: troupe bench env --json | tail -1");
   add_bench_env(*verb, exit_code);
+  add_bench_learner(*verb, exit_code);
 }
 
 }  // namespace troupe::actors::cli

@@ -68,10 +68,8 @@ int refuse(const CLI::App& program, const std::string& reason) {
 }
 
 void add_verbs(CLI::App& program, int& exit_code) {
-#ifdef TROUPE_WITH_JOBS
   add_run(program, exit_code);
   add_node(program, exit_code);
-#endif
   add_check(program, exit_code);
   add_watch(program, exit_code);
   add_bench(program, exit_code);

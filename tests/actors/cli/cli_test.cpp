@@ -48,15 +48,15 @@ std::string config(const std::string& name) {
 TEST_F(CliTest, HelpListsTheVerbsButNotTheHiddenOne) {
   const Outcome outcome = troupe("--help");
   EXPECT_EQ(outcome.code, 0);
-  for (const char* verb : {"check", "watch", "bench", "help", "version"}) {
+  for (const char* verb : {"run", "check", "watch", "bench", "help", "version"}) {
     EXPECT_THAT(outcome.out, HasSubstr(verb));
   }
   EXPECT_THAT(outcome.out, Not(HasSubstr("One node of a run")));
 }
 
 TEST_F(CliTest, EveryVerbHasAnExample) {
-  for (const char* verb : {"check", "watch", "bench", "bench env", "help", "help config",
-                           "help environments", "version"}) {
+  for (const char* verb : {"run", "check", "watch", "bench", "bench env", "bench learner", "help",
+                           "help config", "help environments", "version"}) {
     const Outcome outcome = troupe(std::string(verb) + " --help");
     EXPECT_EQ(outcome.code, 0) << verb;
     EXPECT_THAT(outcome.out, HasSubstr("Example: troupe " + std::string(verb))) << outcome.out;
