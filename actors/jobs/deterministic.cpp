@@ -26,8 +26,8 @@ constexpr const char* kSchedule = "schedule.state";  // published parameters and
 
 }  // namespace
 
-Result<std::unique_ptr<DeterministicRun>> DeterministicRun::make(const RunOptions& options,
-                                                                 const std::filesystem::path& restore) {
+Result<std::unique_ptr<DeterministicRun>> DeterministicRun::make(
+    const RunOptions& options, const std::filesystem::path& restore) {
   std::unique_ptr<DeterministicRun> run(new DeterministicRun(options));
   auto made = run->make_parts().and_then([&] {
     return restore.empty() ? run->publish(run->learner_->parameters()) : run->restore(restore);
@@ -39,19 +39,21 @@ Result<std::unique_ptr<DeterministicRun>> DeterministicRun::make(const RunOption
 Result<void> DeterministicRun::make_parts() {
   const auto seed = static_cast<std::uint64_t>(options_.seed);
   const auto& learning = options_.learners.learner;
-  auto env = envs::make_env(options_.environment.name, {.time_limit = options_.environment.time_limit});
+  auto env =
+      envs::make_env(options_.environment.name, {.time_limit = options_.environment.time_limit});
   if (!env) return tl::unexpected(env.error());
   const EnvSpec spec = (*env)->spec();
   for (std::uint32_t i = 0; i < options_.actors.count; ++i) {
-    auto worker = EnvironmentWorker::make({.environment = options_.environment.name,
-                                           .time_limit = options_.environment.time_limit,
-                                           .environments = options_.actors.environments,
-                                           .worker = i,
-                                           .incarnation = kIncarnation,
-                                           .seed = seed,
-                                           .sigma = learning.d4pg.sigma,
-                                           .flush_steps = limiter_figures(options_).flush_steps,
-                                           .gather_statistics = learning.d4pg.normalise_observations});
+    auto worker =
+        EnvironmentWorker::make({.environment = options_.environment.name,
+                                 .time_limit = options_.environment.time_limit,
+                                 .environments = options_.actors.environments,
+                                 .worker = i,
+                                 .incarnation = kIncarnation,
+                                 .seed = seed,
+                                 .sigma = learning.d4pg.sigma,
+                                 .flush_steps = limiter_figures(options_).flush_steps,
+                                 .gather_statistics = learning.d4pg.normalise_observations});
     if (!worker) return tl::unexpected(worker.error());
     workers_.push_back(std::move(*worker));
   }
@@ -102,14 +104,18 @@ Result<void> DeterministicRun::insert(replay::Table& table, replay::Chunk chunk)
     const replay::InsertOutcome outcome = table.try_insert(shared);
     switch (outcome.kind) {
       case replay::InsertOutcome::Kind::kAccepted:
-      case replay::InsertOutcome::Kind::kDuplicate: return {};
-      case replay::InsertOutcome::Kind::kRefused: return tl::unexpected(outcome.error);
-      case replay::InsertOutcome::Kind::kWouldBlock: break;
+      case replay::InsertOutcome::Kind::kDuplicate:
+        return {};
+      case replay::InsertOutcome::Kind::kRefused:
+        return tl::unexpected(outcome.error);
+      case replay::InsertOutcome::Kind::kWouldBlock:
+        break;
     }
     auto updated = update();
     if (!updated) return tl::unexpected(updated.error());
     if (!*updated)
-      return fail(ErrorCode::kInternal, "neither an insert nor a sample is allowed: " + outcome.error.message);
+      return fail(ErrorCode::kInternal,
+                  "neither an insert nor a sample is allowed: " + outcome.error.message);
   }
 }
 
@@ -118,7 +124,8 @@ Result<bool> DeterministicRun::update() {
   while (true) {
     std::vector<std::uint64_t> held;
     for (const auto& table : tables_) held.push_back(table->statistics().held_items);
-    // Drawn only when every shard could give the whole batch, so that a refused draw uses no random number.
+    // Drawn only when every shard could give the whole batch, so that a refused draw uses no random
+    // number.
     const auto items = static_cast<std::size_t>(learner_->batch_size());
     for (const auto& table : tables_)
       if (!table->sample_block_reason(items).empty()) return any;
@@ -135,7 +142,8 @@ Result<bool> DeterministicRun::update() {
     if (auto gathered = tables_.front()->gather(drawn, batch_); !gathered)
       return tl::unexpected(gathered.error());
     auto updated = learner_->update(batch_);
-    if (!updated && updated.error().code != ErrorCode::kNotFinite) return tl::unexpected(updated.error());
+    if (!updated && updated.error().code != ErrorCode::kNotFinite)
+      return tl::unexpected(updated.error());
     if (!updated) {
       ++not_finite_;
       continue;  // the samples are used up, so this ends
@@ -169,7 +177,8 @@ Result<std::vector<FilePart>> DeterministicRun::save(const std::filesystem::path
     if (std::filesystem::exists(directory / name)) names.emplace_back(name);
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     names.push_back(table_name(i));
-    if (auto written = replay::write_checkpoint(tables_[i]->snapshot(), directory / names.back()); !written)
+    if (auto written = replay::write_checkpoint(tables_[i]->snapshot(), directory / names.back());
+        !written)
       return tl::unexpected(written.error());
   }
   for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -202,7 +211,8 @@ Result<void> DeterministicRun::restore(const std::filesystem::path& directory) {
   }
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     SendWindow window(1, std::chrono::milliseconds{1});
-    if (auto loaded = load_worker(*workers_[i], window, directory, node_name(i)); !loaded) return loaded;
+    if (auto loaded = load_worker(*workers_[i], window, directory, node_name(i)); !loaded)
+      return loaded;
     if (window.size() > 0)
       return fail(ErrorCode::kInvalidArgument,
                   (directory / worker_file_name(node_name(i))).string() +
@@ -216,7 +226,8 @@ Result<void> DeterministicRun::restore(const std::filesystem::path& directory) {
   std::vector<std::uint8_t> encoded;
   reader.array(encoded);
   if (!reader.finished())
-    return fail(ErrorCode::kCorrupt, (directory / kSchedule).string() + " is cut short or too long");
+    return fail(ErrorCode::kCorrupt,
+                (directory / kSchedule).string() + " is cut short or too long");
   auto set = models::decode_parameter_set(encoded);
   if (!set) return tl::unexpected(set.error());
   shares_.set_state(state);

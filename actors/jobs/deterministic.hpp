@@ -1,6 +1,6 @@
-// `deterministic: true`: the same parts on one fixed schedule in one thread, so that a seed gives the same bits
-// every time, and N steps, a resume and M steps give the bits of N + M. Replicas keep a thread each and
-// meet only in collectives of fixed order.
+// `deterministic: true`: the same parts on one fixed schedule in one thread, so that a seed gives
+// the same bits every time, and N steps, a resume and M steps give the bits of N + M. Replicas keep
+// a thread each and meet only in collectives of fixed order.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace troupe::actors {
 
-// One round = one control step of every environment, what is due into the tables, and every update that the
-// limiter then allows. Owned by one thread.
+// One round = one control step of every environment, what is due into the tables, and every update
+// that the limiter then allows. Owned by one thread.
 class DeterministicRun {
  public:
   // `restore`: a complete checkpoint directory; empty: from nothing.

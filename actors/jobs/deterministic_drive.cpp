@@ -26,7 +26,8 @@ class Driver {
         run_(run),
         hub_(std::move(hub)),
         next_evaluation_(prepared.counters.next_evaluation) {
-    if (next_evaluation_ == 0) next_evaluation_ = static_cast<std::uint64_t>(options_.evaluation.every);
+    if (next_evaluation_ == 0)
+      next_evaluation_ = static_cast<std::uint64_t>(options_.evaluation.every);
   }
 
   // Until a stop condition or a signal; the reason, or why it failed.
@@ -46,7 +47,8 @@ class Driver {
       report();
       const auto now = Clock::now();
       if (options_.checkpoint.every.count() > 0 && now - saved_ >= options_.checkpoint.every)
-        if (auto saved = save(); !saved) log_warning(kNode, "checkpoint not written: " + saved.error().message);
+        if (auto saved = save(); !saved)
+          log_warning(kNode, "checkpoint not written: " + saved.error().message);
     }
   }
 
@@ -57,14 +59,17 @@ class Driver {
       return "stop.actor_steps reached";
     if (stop.updates > 0 && run_.version() >= static_cast<std::uint64_t>(stop.updates))
       return "stop.updates reached";
-    if (stop.mean_return && mean_return_ && *mean_return_ >= *stop.mean_return) return "stop.return reached";
-    if (stop.wall_time.count() > 0 && wall_ms() >= static_cast<std::uint64_t>(stop.wall_time.count()))
+    if (stop.mean_return && mean_return_ && *mean_return_ >= *stop.mean_return)
+      return "stop.return reached";
+    if (stop.wall_time.count() > 0 &&
+        wall_ms() >= static_cast<std::uint64_t>(stop.wall_time.count()))
       return "stop.wall_time reached";
     return {};
   }
 
   std::uint64_t wall_ms() const {
-    const auto here = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started_);
+    const auto here =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started_);
     return prepared_.counters.wall_ms + static_cast<std::uint64_t>(here.count());
   }
 
@@ -75,11 +80,14 @@ class Driver {
     if (!result) return tl::unexpected(result.error());
     mean_return_ = std::accumulate(result->returns.begin(), result->returns.end(), 0.0) /
                    static_cast<double>(result->returns.size());
-    caf::anon_send(hub_, EvaluationDone{kNode, 0, run_.actor_steps(), run_.version(),
-                                        nlohmann::json{{"returns", result->returns},
-                                                       {"lengths", result->lengths}}
-                                            .dump(),
-                                        {}});
+    caf::anon_send(
+        hub_, EvaluationDone{
+                  kNode,
+                  0,
+                  run_.actor_steps(),
+                  run_.version(),
+                  nlohmann::json{{"returns", result->returns}, {"lengths", result->lengths}}.dump(),
+                  {}});
     return {};
   }
 
@@ -110,9 +118,10 @@ class Driver {
         caf::anon_send(hub_, Event{kNode, "warning", "invalid_episode", *fault});
       }
       while (const auto episode = worker->take_episode())
-        caf::anon_send(hub_, EpisodeDone{kNode, static_cast<std::uint64_t>(episode->environment),
-                                         std::bit_cast<std::uint64_t>(episode->episode_return),
-                                         static_cast<std::uint64_t>(episode->length), episode->version});
+        caf::anon_send(hub_,
+                       EpisodeDone{kNode, static_cast<std::uint64_t>(episode->environment),
+                                   std::bit_cast<std::uint64_t>(episode->episode_return),
+                                   static_cast<std::uint64_t>(episode->length), episode->version});
     }
   }
 
@@ -146,16 +155,14 @@ class Driver {
       held += statistics.held_steps;
       removed += statistics.removed_steps;
     }
-    return nlohmann::json{{"lost_with_shard", 0},
-                          {"wall_ms", wall_ms()},
-                          {"next_evaluation", next_evaluation_},
-                          {"incarnations", nlohmann::json::object()},
-                          {"version", run_.version()},
-                          {"ledger",
-                           {{"inserted", inserted},
-                            {"held", held},
-                            {"removed", removed},
-                            {"lost_with_shard", 0}}}}
+    return nlohmann::json{
+        {"lost_with_shard", 0},
+        {"wall_ms", wall_ms()},
+        {"next_evaluation", next_evaluation_},
+        {"incarnations", nlohmann::json::object()},
+        {"version", run_.version()},
+        {"ledger",
+         {{"inserted", inserted}, {"held", held}, {"removed", removed}, {"lost_with_shard", 0}}}}
         .dump(2);
   }
 

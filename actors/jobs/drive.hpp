@@ -25,8 +25,9 @@ struct Prepared {
 int drive_topology(Prepared& prepared, std::uint64_t run_id);
 int drive_deterministic(Prepared& prepared, std::uint64_t run_id);
 
-// Tells the hub how the run ended, waits until files and messages are out, and says on stderr why it failed,
-// if it did. Returns `code`.
-int end_telemetry(caf::actor_system& system, const HubActor& hub, int code, const std::string& text);
+// Tells the hub how the run ended, waits until files and messages are out, and says on stderr why
+// it failed, if it did. Returns `code`.
+int end_telemetry(caf::actor_system& system, const HubActor& hub, int code,
+                  const std::string& text);
 
 }  // namespace troupe::actors

@@ -19,7 +19,8 @@ std::string state_name(int exit_code) {
 
 }  // namespace
 
-int end_telemetry(caf::actor_system& system, const HubActor& hub, int code, const std::string& text) {
+int end_telemetry(caf::actor_system& system, const HubActor& hub, int code,
+                  const std::string& text) {
   caf::scoped_actor self{system};
   self->request(hub, std::chrono::seconds(3), RunPhase{state_name(code), text, 0, 0})
       .receive([](bool) {}, [](const caf::error&) {});

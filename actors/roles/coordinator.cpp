@@ -27,7 +27,7 @@ struct State {
   std::map<std::string, std::uint32_t> first_incarnation;  // of this session
   std::map<std::string, std::filesystem::path> checkpoint_directories;
   std::map<std::string, Clock::time_point> forwarded;  // last report passed to the hub
-  std::map<std::string, std::string> shown;  // node states told to the hub
+  std::map<std::string, std::string> shown;            // node states told to the hub
   Peers peers;
   bool over = false;
   static inline const char* name = kName;
@@ -168,7 +168,8 @@ void on_report(Self self, const Report& report) {
   // Stop conditions want fresh counts; watchers want telemetry.every.
   Clock::time_point& forwarded = state.forwarded[report.node];
   const auto now = Clock::now();
-  if (now - forwarded < state.setup->options.telemetry.every && state.run->phase() == RunState::Phase::kRunning)
+  if (now - forwarded < state.setup->options.telemetry.every &&
+      state.run->phase() == RunState::Phase::kRunning)
     return;
   forwarded = now;
   self->send(state.setup->hub, report);

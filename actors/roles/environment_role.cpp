@@ -93,9 +93,10 @@ class EnvironmentRole : public RoleBase {
 
   void checkpoint(const CheckpointRequest& request) override {
     queue_chunks(Clock::now(), kMaxChunkAge);
-    auto parts = save_worker(*worker_, window_, request.directory, context().node).map([](FilePart part) {
-      return std::vector{std::move(part)};
-    });
+    auto parts =
+        save_worker(*worker_, window_, request.directory, context().node).map([](FilePart part) {
+          return std::vector{std::move(part)};
+        });
     parts_written(request.checkpoint, std::move(parts), "{}");
   }
 

@@ -149,8 +149,8 @@ void beat(Self self) {
   const auto now = Clock::now();
   if (state.role && now - state.reported_at >= kBeat) {
     state.reported_at = now;
-    to_coordinator(self, Report{state.options.name, state.options.incarnation,
-                                to_json(state.board->read())});
+    to_coordinator(
+        self, Report{state.options.name, state.options.incarnation, to_json(state.board->read())});
   }
   self->delayed_send(self, kBeat, beat_atom_v);
 }

@@ -57,8 +57,8 @@ class RoleBoard {
   std::atomic<std::uint64_t> detail_{0};
 };
 
-// {"counters": {...}, "gauges": {...}, "waiting_on": "..."}; NaN and infinities, which JSON lacks, as the strings
-// "nan", "inf" and "-inf".
+// {"counters": {...}, "gauges": {...}, "waiting_on": "..."}; NaN and infinities, which JSON lacks,
+// as the strings "nan", "inf" and "-inf".
 std::string to_json(const RoleBoard::Snapshot& snapshot);
 
 // Time lost under a name, in milliseconds: one stopwatch per reason.

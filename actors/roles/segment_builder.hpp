@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "envs/spec/result.hpp"
 #include "replay/signature.hpp"
 
 namespace troupe::actors {

@@ -30,8 +30,9 @@ Result<void> load_worker(EnvironmentWorker& worker, SendWindow& window,
   std::vector<std::uint8_t> state, unacknowledged;
   replay::ByteReader reader(*bytes);
   const bool complete = reader.array(state) && reader.array(unacknowledged) && reader.finished();
-  Result<void> loaded = complete ? worker.load(state).and_then([&] { return window.load(unacknowledged); })
-                                 : Result<void>(fail(ErrorCode::kCorrupt, "it is cut short"));
+  Result<void> loaded =
+      complete ? worker.load(state).and_then([&] { return window.load(unacknowledged); })
+               : Result<void>(fail(ErrorCode::kCorrupt, "it is cut short"));
   if (!loaded) return fail(loaded.error().code, path.string() + ": " + loaded.error().message);
   return {};
 }

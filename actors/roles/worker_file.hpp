@@ -1,4 +1,5 @@
-// An environment actor's part of a checkpoint: its worker's state and its unacknowledged chunks in one file.
+// An environment actor's part of a checkpoint: its worker's state and its unacknowledged chunks in
+// one file.
 #pragma once
 
 #include <filesystem>
