@@ -61,7 +61,7 @@ void add_bench_learner(CLI::App& bench, int& exit_code) {
       bench.add_subcommand("learner", "D4PG updates beside their matrix products alone");
   verb->footer("Example: troupe bench learner --threads 1 --json");
   const auto command = std::make_shared<LearnerBenchCommand>();
-  verb->add_option("--rounds", command->options.rounds, "Rounds of measurements", true)
+  verb->add_option("--rounds", command->options.rounds, "Rounds of measurements")
       ->check(CLI::PositiveNumber);
   verb->add_option("--threads", command->options.threads, "Thread counts, one after the other",
                    true)
