@@ -63,8 +63,7 @@ void add_bench_learner(CLI::App& bench, int& exit_code) {
   const auto command = std::make_shared<LearnerBenchCommand>();
   verb->add_option("--rounds", command->options.rounds, "Rounds of measurements")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--threads", command->options.threads, "Thread counts, one after the other",
-                   true)
+  verb->add_option("--threads", command->options.threads, "Thread counts, one after the other")
       ->check(CLI::PositiveNumber);
   verb->add_flag("--json", command->json, "End with one JSON object");
   verb->callback([command, &exit_code] { exit_code = bench_learner(*command); });
