@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kPoll{2};
-constexpr milliseconds kAskAgain{3000};  // a request may have died with a connection
+constexpr milliseconds kAskAgain{1000};  // a request may have died with a connection
 
 class RemoteSource final : public BatchSource {
  public:
@@ -42,6 +42,7 @@ class RemoteSource final : public BatchSource {
   };
   struct Share {
     std::uint64_t items = 0;
+    bool asked = false;  // the request is on its way
     bool here = false;
     std::int64_t first_row = 0;
   };
@@ -108,23 +109,30 @@ class RemoteSource final : public BatchSource {
     order.shares.assign(shards_.size(), Share{});
     std::int64_t row = 0;
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      order.shares[i] = Share{counts[i], counts[i] == 0, row};
+      order.shares[i] = Share{counts[i], false, counts[i] == 0, row};
       row += static_cast<std::int64_t>(counts[i]);
     }
     ask(order);
   }
 
+  // A request that cannot leave now (the connection is not up yet) is tried again in the next round.
   void ask(Order& order) {
-    order.asked_at = Clock::now();
-    for (std::size_t i = 0; i < order.shares.size(); ++i)
-      if (!order.shares[i].here && shards_[i].channel)
-        (void)shards_[i].channel->send(
-            words_message<2>(DataKind::kWantBatch, {order.id, order.shares[i].items}));
+    for (std::size_t i = 0; i < order.shares.size(); ++i) {
+      Share& share = order.shares[i];
+      if (share.here || share.asked || !shards_[i].channel) continue;
+      const auto sent = shards_[i].channel->send(
+          words_message<2>(DataKind::kWantBatch, {order.id, share.items}));
+      share.asked = sent.has_value();
+      if (share.asked) order.asked_at = Clock::now();
+    }
   }
 
   void ask_again() {
-    for (Order& waiting : orders_)
-      if (Clock::now() - waiting.asked_at > kAskAgain) ask(waiting);
+    for (Order& waiting : orders_) {
+      if (Clock::now() - waiting.asked_at > kAskAgain)
+        for (Share& share : waiting.shares) share.asked = false;
+      ask(waiting);
+    }
   }
 
   void receive() {
