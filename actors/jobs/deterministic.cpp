@@ -1,6 +1,8 @@
 // Implements the fixed schedule.
 #include "actors/jobs/deterministic.hpp"
 
+#include <cstdlib>
+
 #include "actors/config/checks.hpp"
 #include "actors/roles/batch_source.hpp"
 #include "actors/roles/files.hpp"
@@ -63,6 +65,8 @@ Result<void> DeterministicRun::make_parts() {
     if (!table) return tl::unexpected(table.error());
     tables_.push_back(std::move(*table));
   }
+  // Before the library is loaded: MKL's results then do not depend on where memory happens to lie.
+  ::setenv("MKL_CBWR", "COMPATIBLE", 0);
   const auto factory = learners::load_learning_library();
   if (!factory) return tl::unexpected(factory.error());
   auto learner = (*factory)(options_.job, learning,
