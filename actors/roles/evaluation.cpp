@@ -1,6 +1,8 @@
 // Implements evaluation episodes.
 #include "actors/roles/evaluation.hpp"
 
+#include <cmath>
+
 #include "envs/action_map.hpp"
 #include "envs/registry.hpp"
 #include "envs/spec/random.hpp"
@@ -41,6 +43,10 @@ Result<EvaluationResult> evaluate(const EvaluationPlan& plan,
       map->to_environment(output, action);
       const auto transition = (*env)->step(action);
       if (!transition) return tl::unexpected(transition.error());
+      if (!std::isfinite(transition->reward))
+        return fail(ErrorCode::kNotFinite,
+                    plan.environment + " gave a reward that is not finite in step " +
+                        std::to_string(length) + " of an evaluation episode");
       total += transition->reward;
       ++length;
       if (transition->terminated || transition->truncated) break;

@@ -24,9 +24,11 @@ constexpr std::size_t kFrameBytes = std::size_t{1} << 20;
 constexpr std::size_t kCopyBelow = 2048;  // smaller payloads are cheaper to copy than to share
 constexpr int kLingerMs = 1000;
 constexpr int kHandshakeMs = 5000;
-// A peer that froze or lost its network is given up after this; its frames may wait behind one full
-// kernel buffer on a slow link, hence so generous.
-constexpr int kHeartbeatMs = 5000, kHeartbeatTimeoutMs = 30000;
+// A vanished host is noticed by TCP itself. Not by ZeroMQ's heartbeats: libzmq 4.3.4 aborts the
+// process
+// ("Assertion failed: !_io_error") when a heartbeat expires on a connection whose receiver is full.
+// Frozen peers are the coordinator's business, which pings.
+constexpr int kKeepaliveIdle = 10, kKeepaliveInterval = 5, kKeepaliveProbes = 4;  // s, s, probes
 constexpr int kReconnectMs = 50, kReconnectMaxMs = 2000;
 
 constexpr std::string_view kIpcScheme = "ipc://";
@@ -40,8 +42,10 @@ zmq::socket_t make_socket(zmq::socket_type type, const ChannelLimits& limits) {
   socket.set(zmq::sockopt::rcvhwm, limits.high_water_mark);
   socket.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(kFrameBytes));
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs);
-  socket.set(zmq::sockopt::heartbeat_ivl, kHeartbeatMs);
-  socket.set(zmq::sockopt::heartbeat_timeout, kHeartbeatTimeoutMs);
+  socket.set(zmq::sockopt::tcp_keepalive, 1);
+  socket.set(zmq::sockopt::tcp_keepalive_idle, kKeepaliveIdle);
+  socket.set(zmq::sockopt::tcp_keepalive_intvl, kKeepaliveInterval);
+  socket.set(zmq::sockopt::tcp_keepalive_cnt, kKeepaliveProbes);
   return socket;
 }
 
