@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "learners/kernels/denormals.hpp"
+
 namespace troupe::learners {
 
 double squared_norm(std::span<const float> values) {
@@ -32,6 +34,7 @@ double clip_factor(double norm, double limit) {
 void adam_update(const AdamOptions& options, std::uint64_t step, double factor,
                  std::span<float> parameters, std::span<const float> gradient,
                  std::span<float> first_moment, std::span<float> second_moment) {
+  const kernels::FlushDenormals flush;  // moments of dead gradients fade into them
   const double steps = static_cast<double>(step);
   const auto b1 = static_cast<float>(options.beta1), b2 = static_cast<float>(options.beta2);
   const auto rest1 = static_cast<float>(1 - options.beta1);
