@@ -76,10 +76,11 @@ Json nodes_section(const RunOptions& options) {
 
 Json ports_section(const RunOptions& options) {
   const bool alone = options.processes == "0";
-  const std::string nothing = "none: all nodes share one process";
-  return {{"control", alone ? nothing : "tcp://127.0.0.1:* (any free port)"},
-          {"experience and parameters",
-           alone ? nothing : "local to this host; addresses handed out at the start"},
+  const std::string any_port = "tcp://127.0.0.1:* (any free port)";
+  const std::string blobs = options.transport == "tcp" ? any_port : "ipc:// (sockets, no port)";
+  const std::string none = "none: all nodes share one process";
+  return {{"control", alone ? none : any_port},
+          {"experience and parameters", alone ? none : blobs},
           {"telemetry", options.telemetry.endpoint}};
 }
 

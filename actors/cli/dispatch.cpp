@@ -61,9 +61,13 @@ std::string explain_extras(const CLI::App& app) {
 int refuse(const CLI::App& program, const std::string& reason) {
   const CLI::App& verb = deepest(program);
   const std::string name = full_name(verb);
-  const std::string extras = explain_extras(verb);
+  std::string explained = explain_extras(verb);
+  if (explained.empty() && !verb_names(verb).empty()) {
+    explained = "a verb is required, one of";
+    for (const std::string& choice : verb_names(verb)) explained += " " + choice;
+  }
   std::fprintf(stderr, "%s: %s\nTry `%s --help`.\n", name.c_str(),
-               (extras.empty() ? reason : extras).c_str(), name.c_str());
+               (explained.empty() ? reason : explained).c_str(), name.c_str());
   return kBadUsage;
 }
 
@@ -81,7 +85,7 @@ int parse_and_run(CLI::App& program, int argc, char** argv, int& exit_code) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    std::fputs(deepest(program).help(full_name(deepest(program))).c_str(), stdout);
+    std::fputs(program.help().c_str(), stdout);
     return 0;
   } catch (const CLI::CallForVersion& version) {
     std::fputs(version.what(), stdout);

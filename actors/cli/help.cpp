@@ -36,13 +36,16 @@ int print_environments() {
 
 int print_verb_help(const CLI::App& program, const std::string& name) {
   if (name.empty()) {
-    std::fputs(program.help().c_str(), stdout);
+    // program.help() would explain the verb that was given, which is `help`.
+    const auto formatter = program.get_formatter();
+    std::fputs(formatter->make_help(&program, "troupe", CLI::AppFormatMode::Normal).c_str(),
+               stdout);
     return 0;
   }
   std::vector<std::string> names;
   for (const CLI::App* verb : program.get_subcommands([](const CLI::App*) { return true; })) {
     if (verb->get_name() == name) {
-      std::fputs(verb->help("troupe " + name).c_str(), stdout);
+      std::fputs(verb->help("troupe").c_str(), stdout);
       return 0;
     }
     if (!verb->get_group().empty()) names.push_back(verb->get_name());

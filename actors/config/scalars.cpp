@@ -133,7 +133,15 @@ std::string text_of(double value) {
   if (std::isinf(value)) return value < 0 ? "-.inf" : ".inf";
   std::array<char, 40> buffer{};
   const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-  return std::string(buffer.data(), result.ptr);
+  std::string text(buffer.data(), result.ptr);
+  // 1e-04 and 1e+12 as people write them.
+  const std::size_t exponent = text.find('e');
+  if (exponent == std::string::npos) return text;
+  std::size_t digits = exponent + 1;
+  if (text[digits] == '+') text.erase(digits, 1);
+  if (text[digits] == '-') ++digits;
+  if (text[digits] == '0') text.erase(digits, 1);
+  return text;
 }
 
 std::string text_of(Duration value) {

@@ -90,6 +90,18 @@ TEST_F(CliTest, AnUnknownOptionIsAnsweredWithTheNearest) {
               StartsWith("troupe check: unknown option --prnit; did you mean --print?"));
 }
 
+TEST_F(CliTest, AMissingNestedVerbIsAskedFor) {
+  const Outcome outcome = troupe("bench");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, StartsWith("troupe bench: a verb is required, one of env learner\n"));
+}
+
+TEST_F(CliTest, HelpNamesTheWholeCommandOnce) {
+  EXPECT_THAT(troupe("--help").out, HasSubstr("Usage: troupe [OPTIONS]"));
+  EXPECT_THAT(troupe("bench env --help").out, HasSubstr("Usage: troupe bench env [OPTIONS]"));
+  EXPECT_THAT(troupe("help run").out, HasSubstr("Usage: troupe run [OPTIONS]"));
+}
+
 TEST_F(CliTest, AMissingArgumentIsNamed) {
   const Outcome outcome = troupe("check");
   EXPECT_EQ(outcome.code, 2);
@@ -164,7 +176,7 @@ TEST_F(CliTest, AnUnknownTaskIsNamedWithItsPlace) {
 }
 
 TEST_F(CliTest, HelpExplainsKeysTasksAndVerbs) {
-  EXPECT_THAT(troupe("help config").out, HasSubstr("d4pg.learning_rate: 0.0001"));
+  EXPECT_THAT(troupe("help config").out, HasSubstr("d4pg.learning_rate: 1e-4"));
   EXPECT_THAT(troupe("help config d4pg.batch").out, HasSubstr("an integer, 1 to 1048576"));
   EXPECT_TRUE(nlohmann::json::accept(troupe("help config --schema").out));
   EXPECT_THAT(troupe("help environments").out, HasSubstr("dmc/walker_walk"));

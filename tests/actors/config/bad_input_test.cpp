@@ -90,7 +90,7 @@ TEST_F(BadInputTest, OnlyTrueAndFalseAreBooleans) {
 TEST_F(BadInputTest, IntegersMustBeExact) {
   EXPECT_EQ(error("replay: {capacity: 2.5e3}\n"), "accepted");
   EXPECT_THAT(error("replay: {capacity: 1.5}\n"),
-              HasSubstr("expects an integer (1 to 1e+12), found the number 1.5"));
+              HasSubstr("expects an integer (1 to 1e12), found the number 1.5"));
   EXPECT_THAT(error("seed: 1e17\n"), HasSubstr("too large to be exact"));
   EXPECT_THAT(error("seed: 99999999999999999999\n"), HasSubstr("more than 64 bits"));
   EXPECT_THAT(error("seed: .nan\n"), HasSubstr("seed expects an integer"));

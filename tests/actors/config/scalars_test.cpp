@@ -79,6 +79,9 @@ TEST(ScalarsTest, TextsReadBackAsTheSameValue) {
   for (const std::int64_t value : {0, 1, 999, 1000, 1500, 60000, 90000, 3600000, 5400000}) {
     EXPECT_THAT(duration_from(text_of(Duration(value))), Optional(Duration(value)));
   }
+  EXPECT_EQ(text_of(1e-4), "1e-4");
+  EXPECT_EQ(text_of(1e12), "1e12");
+  EXPECT_EQ(text_of(1.5e-17), "1.5e-17");
   EXPECT_THAT(text_of(Duration(90000)), Eq("90s"));
   EXPECT_THAT(text_of(Duration(7200000)), Eq("2h"));
 }
