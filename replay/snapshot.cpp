@@ -22,9 +22,10 @@ std::string difference(const char* name, double saved, double now) {
 }  // namespace
 
 TableSnapshot Table::snapshot() const {
-  TableSnapshot snapshot{.options = options_, .signature = signature_, .cut = {}};
+  TableSnapshot snapshot{.options = options_, .signature = signature_, .cut = {}, .statistics = {}};
   const std::lock_guard lock(mutex_);
   snapshot.cut = store_->cut();
+  store_->fill(snapshot.statistics);
   return snapshot;
 }
 

@@ -33,6 +33,7 @@ struct TableSnapshot {
   TableOptions options;
   Signature signature;
   StoreCut cut;
+  TableStatistics statistics{};  // at the moment of the cut; empty in one that was read from a file
 };
 
 class Table {

@@ -22,6 +22,12 @@ constexpr std::uint32_t kIncarnation = 1;
 constexpr auto kNow = SegmentBuilder::Time{};
 constexpr std::chrono::milliseconds kNeverOld{1};
 
+// How many items the table's limiter would give now, up to `most`.
+std::size_t available(const replay::Table& table, std::size_t most) {
+  while (most > 0 && !table.sample_block_reason(most).empty()) --most;
+  return most;
+}
+
 std::string node_name(std::size_t worker) { return "actor-" + std::to_string(worker); }
 std::string table_name(std::size_t shard) { return "replay-" + std::to_string(shard) + ".table"; }
 constexpr const char* kSchedule = "schedule.state";  // published parameters and the shares' stream
@@ -117,47 +123,79 @@ Result<void> DeterministicRun::insert(replay::Table& table, replay::Chunk chunk)
     }
     auto updated = update();
     if (!updated) return tl::unexpected(updated.error());
-    if (!*updated)
+    if (*updated) continue;
+    // This shard is full and another one not yet: what the shards can give makes the batch.
+    const auto counts = uneven_shares();
+    if (!counts)
       return fail(ErrorCode::kInternal,
                   "neither an insert nor a sample is allowed: " + outcome.error.message);
+    if (auto trained = train(*counts); !trained) return trained;
   }
 }
 
 Result<bool> DeterministicRun::update() {
   bool any = false;
-  while (true) {
-    std::vector<std::uint64_t> held;
-    for (const auto& table : tables_) held.push_back(table->statistics().held_items);
-    // Drawn only when every shard could give the whole batch, so that a refused draw uses no random
-    // number.
-    const auto items = static_cast<std::size_t>(learner_->batch_size());
-    for (const auto& table : tables_)
-      if (!table->sample_block_reason(items).empty()) return any;
-    const auto counts = draw_counts(items, held, shares_);
-    replay::SampledItems drawn;
-    for (std::size_t i = 0; i < tables_.size(); ++i) {
-      if (counts[i] == 0) continue;
-      auto part = tables_[i]->try_sample(counts[i]);
-      if (!part) return tl::unexpected(part.error());
-      drawn.shard = part->shard;
-      drawn.shard_epoch = part->shard_epoch;
-      std::move(part->items.begin(), part->items.end(), std::back_inserter(drawn.items));
-    }
-    if (auto gathered = tables_.front()->gather(drawn, batch_); !gathered)
-      return tl::unexpected(gathered.error());
-    auto updated = learner_->update(batch_);
-    if (!updated && updated.error().code != ErrorCode::kNotFinite)
-      return tl::unexpected(updated.error());
-    if (!updated) {
-      ++not_finite_;
-      continue;  // the samples are used up, so this ends
-    }
+  while (const auto counts = shares()) {
+    if (auto trained = train(*counts); !trained) return tl::unexpected(trained.error());
     any = true;
-    for (const auto& [name, value] : updated->metrics) metrics_[name] = value;
-    if (updated->version % static_cast<std::uint64_t>(options_.learners.learner.publish_every) == 0)
-      if (auto published = publish(learner_->parameters()); !published)
-        return tl::unexpected(published.error());
   }
+  return any;
+}
+
+// Drawn only when every shard could give the whole batch, so that a refused draw uses no random
+// number.
+std::optional<std::vector<std::size_t>> DeterministicRun::shares() {
+  const auto items = static_cast<std::size_t>(learner_->batch_size());
+  std::vector<std::uint64_t> held;
+  for (const auto& table : tables_) {
+    if (!table->sample_block_reason(items).empty()) return std::nullopt;
+    held.push_back(table->statistics().held_items);
+  }
+  return draw_counts(items, held, shares_);
+}
+
+std::optional<std::vector<std::size_t>> DeterministicRun::uneven_shares() {
+  const auto items = static_cast<std::size_t>(learner_->batch_size());
+  std::vector<std::size_t> most;
+  for (const auto& table : tables_) most.push_back(available(*table, items));
+  std::vector<std::size_t> counts(most.size());
+  std::size_t left = items;
+  // One item of each in turn, the first shard first.
+  for (bool found = true; left > 0 && found;) {
+    found = false;
+    for (std::size_t i = 0; i < counts.size() && left > 0; ++i) {
+      if (counts[i] == most[i]) continue;
+      ++counts[i];
+      --left;
+      found = true;
+    }
+  }
+  if (left > 0) return std::nullopt;
+  return counts;
+}
+
+Result<void> DeterministicRun::train(const std::vector<std::size_t>& counts) {
+  replay::SampledItems drawn;
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    if (counts[i] == 0) continue;
+    auto part = tables_[i]->try_sample(counts[i]);
+    if (!part) return tl::unexpected(part.error());
+    drawn.shard = part->shard;
+    drawn.shard_epoch = part->shard_epoch;
+    std::move(part->items.begin(), part->items.end(), std::back_inserter(drawn.items));
+  }
+  if (auto gathered = tables_.front()->gather(drawn, batch_); !gathered) return gathered;
+  auto updated = learner_->update(batch_);
+  if (!updated && updated.error().code != ErrorCode::kNotFinite)
+    return tl::unexpected(updated.error());
+  if (!updated) {
+    ++not_finite_;
+    return {};
+  }
+  for (const auto& [name, value] : updated->metrics) metrics_[name] = value;
+  if (updated->version % static_cast<std::uint64_t>(options_.learners.learner.publish_every) == 0)
+    return publish(learner_->parameters());
+  return {};
 }
 
 std::uint64_t DeterministicRun::actor_steps() const {

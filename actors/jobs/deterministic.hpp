@@ -46,6 +46,12 @@ class DeterministicRun {
   Result<void> insert(replay::Table& table, replay::Chunk chunk);
   // Updates while the limiter allows; false: it allowed none.
   Result<bool> update();
+  // How many items of a batch come from each shard; nullopt: the limiters allow no batch.
+  std::optional<std::vector<std::size_t>> shares();
+  // The same as far as each shard can give, for when one shard's inserts wait and the draw of
+  // shares() waits for another's.
+  std::optional<std::vector<std::size_t>> uneven_shares();
+  Result<void> train(const std::vector<std::size_t>& counts);
 
   RunOptions options_;
   std::vector<std::unique_ptr<EnvironmentWorker>> workers_;

@@ -74,12 +74,18 @@ Result<Prepared> prepare(const RunCommand& command) {
   const RunOptions& options = directory->config().options;
   (void)start_logging({.level = command.verbose ? LogLevel::kInfo : LogLevel::kWarning,
                        .console = true,
-                       .file = (directory->path() / "log" / "coordinator.log").string()});
+                       .file = (directory->path() / "log" / "coordinator.log").string(),
+                       .file_level = LogLevel::kInfo});
   for (const std::string& note : directory->notes()) log_warning("run", note);
   auto store = CheckpointStore::open(directory->path() / "checkpoints", options.checkpoint.keep,
                                      [](const std::string& line) { log_warning("run", line); });
   if (!store) return tl::unexpected(store.error());
   auto restored = store->newest_valid([](const std::string& line) { log_warning("run", line); });
+  // Starting anew beside them would cut the run's files and, in time, remove them.
+  if (!restored && !store->empty())
+    return fail(ErrorCode::kCorrupt, "none of the checkpoints in " +
+                                         (directory->path() / "checkpoints").string() +
+                                         " can be loaded; move that folder away to start anew");
   RunCounters counters;
   if (restored) {
     auto read = counters_from_json(restored->state_json);
@@ -102,6 +108,29 @@ Result<Prepared> prepare(const RunCommand& command) {
                   std::move(*hub)};
 }
 
+// Which stop condition the restored checkpoint already meets; empty: none.
+std::string reached(const Prepared& prepared) {
+  const StopOptions& stop = prepared.directory.config().options.stop;
+  const auto& restored = prepared.store->newest();
+  if (!restored) return {};
+  const auto compare = [](const char* key, std::uint64_t now, std::int64_t wanted) {
+    if (wanted <= 0 || now < static_cast<std::uint64_t>(wanted)) return std::string();
+    return std::string(key) + " is " + std::to_string(wanted) + ", the run has " +
+           std::to_string(now);
+  };
+  for (const std::string& text :
+       {compare("stop.actor_steps", restored->actor_steps, stop.actor_steps),
+        compare("stop.updates", restored->version, stop.updates),
+        compare("stop.wall_time in ms", prepared.counters.wall_ms, stop.wall_time.count())})
+    if (!text.empty()) return text;
+  const auto& evaluations = prepared.hub->files->evaluations();
+  if (!stop.mean_return || evaluations.empty()) return {};
+  const double mean = telemetry::mean(evaluations.back().evaluation.returns);
+  if (mean < *stop.mean_return) return {};
+  return "stop.return is " + std::to_string(*stop.mean_return) + ", the last evaluation's " +
+         std::to_string(mean);
+}
+
 // Exit code 2 for what the user can mend in the configuration, 1 for the rest.
 int exit_code_of(const Error& error) {
   return error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kNotFound ? 2 : 1;
@@ -115,6 +144,12 @@ int run_main(const RunCommand& command) {
   if (!prepared) {
     std::fprintf(stderr, "troupe: %s\n", prepared.error().message.c_str());
     return exit_code_of(prepared.error());
+  }
+  if (const std::string condition = reached(*prepared); !condition.empty()) {
+    std::fprintf(stderr, "%s has finished already: %s; raise it to go on\n",
+                 prepared->directory.name().c_str(), condition.c_str());
+    telemetry::withdraw_announcement(prepared->directory.path());
+    return 0;
   }
   std::random_device entropy;  // names this start of the run, decides nothing in it
   const std::uint64_t run_id = (std::uint64_t{entropy()} << 32) | entropy();

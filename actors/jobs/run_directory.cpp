@@ -13,6 +13,8 @@
 #include "actors/config/printer.hpp"
 #include "actors/config/resume.hpp"
 #include "actors/roles/files.hpp"
+#include "envs/action_map.hpp"
+#include "envs/registry.hpp"
 
 namespace troupe::actors {
 
@@ -38,6 +40,17 @@ Result<int> take_lock(const fs::path& path) {
                                              "; stop it, or choose another with --run-directory");
   }
   return lock;
+}
+
+// Made once here, so that a task that no node could make is refused before anything is written.
+Result<void> check_environment(const RunOptions& options) {
+  auto env =
+      envs::make_env(options.environment.name, {.time_limit = options.environment.time_limit});
+  if (!env) return refuse("environment.name: " + env.error().message);
+  const EnvSpec& spec = (*env)->spec();
+  if (const auto map = envs::ActionMap::make(spec.action, spec.name); !map)
+    return refuse("environment.name: " + map.error().message);
+  return {};
 }
 
 }  // namespace
@@ -71,6 +84,9 @@ Result<RunDirectory> RunDirectory::open(const RunCommand& command) {
       !fs::exists(directory.path_ / "lock", error))
     return refuse(directory.path_.string() +
                   " exists and is not a run directory; choose another with --run-directory");
+  if (!directory.resumed_)
+    if (auto checked = check_environment(given->options); !checked)
+      return tl::unexpected(checked.error());
   fs::create_directories(directory.path_ / "log", error);
   if (error)
     return fail(ErrorCode::kIo, "cannot create the run directory " + directory.path_.string() +
@@ -87,6 +103,9 @@ Result<RunDirectory> RunDirectory::open(const RunCommand& command) {
   } else {
     directory.config_ = std::move(*given);
   }
+  if (directory.resumed_)
+    if (auto checked = check_environment(directory.config_.options); !checked)
+      return tl::unexpected(checked.error());
   directory.notes_.insert(directory.notes_.end(), directory.config_.notes.begin(),
                           directory.config_.notes.end());
   if (auto written = write_file(saved, print_yaml(directory.config_.options)); !written)

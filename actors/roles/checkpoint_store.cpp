@@ -132,6 +132,13 @@ void CheckpointStore::add_part(std::uint64_t id, const std::vector<FilePart>& fi
     open->second.files.insert(open->second.files.end(), files.begin(), files.end());
 }
 
+bool CheckpointStore::empty() const { return subdirectories(root_).empty(); }
+
+void CheckpointStore::set_actor_steps(std::uint64_t id, std::uint64_t actor_steps) {
+  const auto open = open_.find(id);
+  if (open != open_.end()) open->second.actor_steps = actor_steps;
+}
+
 Result<CheckpointInfo> CheckpointStore::commit(std::uint64_t id, std::uint64_t version,
                                                const std::string& state_json) {
   const auto found = open_.find(id);

@@ -37,9 +37,13 @@ class CheckpointStore {
   std::optional<CheckpointInfo> newest_valid(
       const std::function<void(const std::string&)>& log) const;
 
+  // Neither good nor bad ones are there.
+  bool empty() const;
   // Makes the directory of a new checkpoint.
   Result<std::filesystem::path> begin(std::uint64_t id, std::uint64_t actor_steps);
   void add_part(std::uint64_t id, const std::vector<FilePart>& files);
+  // The steps that the parts really hold, in place of those given to begin().
+  void set_actor_steps(std::uint64_t id, std::uint64_t actor_steps);
   // Writes state.json, then the manifest by rename, repoints `latest`, and removes all but the
   // newest `keep` checkpoints.
   Result<CheckpointInfo> commit(std::uint64_t id, std::uint64_t version,

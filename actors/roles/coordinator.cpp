@@ -197,8 +197,8 @@ void on_part(Self self, const PartWritten& part) {
   try {
     const Json json = Json::parse(part.state_json.empty() ? "{}" : part.state_json);
     for (const Json& shard : json.value("ledgers", Json::array()))
-      state.run->shard_reported(
-          shard.at("shard").get<std::uint32_t>(),
+      state.run->shard_cut(
+          part.checkpoint, shard.at("shard").get<std::uint32_t>(),
           {shard.at("inserted").get<std::uint64_t>(), shard.at("held").get<std::uint64_t>(),
            shard.at("removed").get<std::uint64_t>()});
     if (json.contains("version"))
@@ -239,6 +239,7 @@ struct Execute {
   void operator()(const CommitCheckpoint& action) const {
     State& state = self->state;
     const auto now = Clock::now();
+    state.setup->store->set_actor_steps(action.id, state.run->saved().actor_steps());
     const auto info =
         state.setup->store->commit(action.id, state.run->version(), counters_json(*state.run, now));
     if (info) log_info(kName, "checkpoint " + info->directory.filename().string() + " stands");
@@ -356,21 +357,25 @@ CoordinatorActor spawn_coordinator(caf::actor_system& system,
 
 std::string counters_json(const RunState& state, RunState::Time now) {
   const RunCounters& counters = state.counters();
+  const RunState::Saved saved = state.saved();
   std::uint64_t held = 0, removed = 0;
-  for (const ShardLedger& shard : state.shards()) {
+  std::vector<std::uint64_t> inserted;
+  for (const ShardLedger& shard : saved.shards) {
     held += shard.held;
     removed += shard.removed;
+    inserted.push_back(shard.inserted);
   }
-  return Json{{"lost_with_shard", counters.lost_with_shard},
+  return Json{{"lost_with_shard", saved.lost_with_shard},
+              {"inserted", inserted},
               {"wall_ms", state.wall_ms(now)},
               {"next_evaluation", counters.next_evaluation},
               {"incarnations", counters.incarnations},
               {"version", state.version()},
               {"ledger",
-               {{"inserted", state.actor_steps()},
+               {{"inserted", saved.actor_steps()},
                 {"held", held},
                 {"removed", removed},
-                {"lost_with_shard", counters.lost_with_shard}}}}
+                {"lost_with_shard", saved.lost_with_shard}}}}
       .dump(2);
 }
 
@@ -381,6 +386,7 @@ Result<RunCounters> counters_from_json(const std::string& json) {
     counters.lost_with_shard = parsed.at("lost_with_shard").get<std::uint64_t>();
     counters.wall_ms = parsed.at("wall_ms").get<std::uint64_t>();
     counters.next_evaluation = parsed.at("next_evaluation").get<std::uint64_t>();
+    counters.inserted = parsed.value("inserted", counters.inserted);
     counters.incarnations = parsed.at("incarnations").get<std::map<std::string, std::uint32_t>>();
     return counters;
   } catch (const Json::exception& error) {

@@ -106,6 +106,9 @@ class EnvironmentRole : public RoleBase {
     const auto loaded = load_worker(*worker_, window_, directory, context().node);
     if (!loaded && loaded.error().code != ErrorCode::kNotFound)
       warn("restore", "starts with fresh episodes: " + loaded.error().message);
+    // Counted from here on; what waits to be sent again was not counted as the run's yet.
+    before_ = worker_->counters();
+    before_.steps -= std::min(before_.steps, static_cast<std::int64_t>(window_.steps()));
   }
 
   const char* blocked_on() const {
@@ -205,10 +208,11 @@ class EnvironmentRole : public RoleBase {
     const envs::VectorEnvCounters& counters = worker_->counters();
     RoleBoard::Snapshot snapshot;
     auto& c = snapshot.counters;
-    c["actor_steps"] = static_cast<double>(counters.steps);
-    c["episodes"] = static_cast<double>(counters.episodes);
-    c["invalid_episodes"] = static_cast<double>(counters.invalid_episodes);
-    c["nan_transitions"] = static_cast<double>(counters.nan_transitions);
+    c["actor_steps"] = static_cast<double>(counters.steps - before_.steps);
+    c["episodes"] = static_cast<double>(counters.episodes - before_.episodes);
+    c["invalid_episodes"] =
+        static_cast<double>(counters.invalid_episodes - before_.invalid_episodes);
+    c["nan_transitions"] = static_cast<double>(counters.nan_transitions - before_.nan_transitions);
     c["acknowledged_steps"] = static_cast<double>(acknowledged_);
     c["refused_steps"] = static_cast<double>(refused_);
     c["resent_chunks"] = static_cast<double>(window_.resent());
@@ -220,6 +224,7 @@ class EnvironmentRole : public RoleBase {
   }
 
   std::unique_ptr<EnvironmentWorker> worker_;
+  envs::VectorEnvCounters before_{};  // of the life that was restored
   SendWindow window_;
   std::unique_ptr<ChannelClient> data_;
   std::string data_endpoint_, parameter_endpoint_;

@@ -60,11 +60,13 @@ class LearnerRole final : public RoleBase {
 
   void checkpoint(const CheckpointRequest& request) override {
     const std::filesystem::path directory = request.directory;
-    const nlohmann::json state = {{"version", learner_->version()}};
+    nlohmann::json state = {{"version", learner_->version()}};
     if (auto saved = learner_->save(directory); !saved)
       return parts_written(request.checkpoint, tl::unexpected(saved.error()), state.dump());
     std::vector<replay::TableSnapshot> cuts;
-    if (host_ && context().options.checkpoint.replay) cuts = host_->cut();
+    if (host_) cuts = host_->cut();
+    state["ledgers"] = ShardHost::ledgers(cuts);
+    if (!context().options.checkpoint.replay) cuts.clear();
     // In a thread: updates go on while the cut is written.
     writer_ = std::jthread([this, request, directory, cuts = std::move(cuts),
                             state = state.dump()] {

@@ -28,6 +28,13 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
       phase_since_(now) {
   if (counters_.next_evaluation == 0)
     counters_.next_evaluation = static_cast<std::uint64_t>(options_.evaluation.every);
+  for (std::size_t i = 0; i < counters_.inserted.size(); ++i) {
+    const std::uint64_t steps = counters_.inserted[i];
+    if (i < shards_.size())
+      shards_[i] = ShardLedger{steps, steps, 0};
+    else
+      counters_.lost_with_shard += steps;  // a shard that this configuration no longer has
+  }
   for (NodePlan& node_plan : plan) {
     Node node(node_plan, RestartBudget({.restarts = options_.supervision.restarts,
                                         .window = options_.supervision.window}));
@@ -163,6 +170,31 @@ void RunState::shard_reported(std::uint32_t shard, const ShardLedger& ledger) {
   if (shard < shards_.size()) shards_[shard] = ledger;
 }
 
+void RunState::shard_cut(std::uint64_t id, std::uint32_t shard, const ShardLedger& ledger) {
+  if (checkpoint_ && checkpoint_->id == id) checkpoint_->cuts[shard] = ledger;
+}
+
+std::uint64_t RunState::Saved::actor_steps() const {
+  std::uint64_t total = lost_with_shard;
+  for (const ShardLedger& shard : shards) total += shard.inserted;
+  return total;
+}
+
+RunState::Saved RunState::saved() const {
+  Saved saved{shards_, counters_.lost_with_shard};
+  if (!checkpoint_) return saved;
+  saved.lost_with_shard = checkpoint_->lost_with_shard;
+  for (const auto& [shard, ledger] : checkpoint_->cuts)
+    if (shard < saved.shards.size()) saved.shards[shard] = ledger;
+  return saved;
+}
+
+bool RunState::shards_ready() const {
+  return std::none_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
+    return entry.second.plan.role == "shard" && entry.second.phase != NodePhase::kReady;
+  });
+}
+
 void RunState::node_ended(const std::string& name, std::uint32_t incarnation,
                           const std::string& reason, Time now) {
   Node* node = find(name, incarnation);
@@ -241,6 +273,7 @@ void RunState::begin_checkpoint(Time now, bool final) {
   checkpoint.deadline =
       now + (final && interrupted_ ? options_.stop.grace * 5 / 8 : kCheckpointTimeout);
   checkpoint.final = final;
+  checkpoint.lost_with_shard = counters_.lost_with_shard;
   last_checkpoint_ = now;
   std::vector<std::string> participants;
   for (const auto& [name, node] : nodes_)
@@ -275,18 +308,30 @@ void RunState::drop_checkpoint(const std::string& reason) {
   checkpoint_.reset();
 }
 
+// Environment actors start fresh episodes where they have no part; nobody else can be missing.
+void RunState::end_waiting() {
+  for (const std::string& name : std::set<std::string>(checkpoint_->waiting)) {
+    if (nodes_.at(name).plan.role != "environment")
+      return drop_checkpoint(name + " did not write its part in time");
+    tell(name, "warning", "part_missing",
+         name + " did not write its part in time; the checkpoint stands without it");
+    checkpoint_->waiting.erase(name);
+  }
+  finish_checkpoint_if_complete();
+}
+
 void RunState::checkpoint_committed(std::uint64_t id, const std::string& error, Time now) {
   if (!checkpoint_ || checkpoint_->id != id) return;
   if (!error.empty()) tell("", "error", "checkpoint_failed", "checkpoint not written: " + error);
   if (checkpoint_->final) final_saved_ = true;
+  if (error.empty()) final_steps_ = saved().actor_steps();
   last_checkpoint_ = now;
   checkpoint_.reset();
 }
 
 void RunState::tick(Time now) {
   tick_nodes(now);
-  if (checkpoint_ && !checkpoint_->committing && now > checkpoint_->deadline)
-    drop_checkpoint(*checkpoint_->waiting.begin() + " did not write its part in time");
+  if (checkpoint_ && !checkpoint_->committing && now > checkpoint_->deadline) end_waiting();
   if (evaluation_ && now - evaluation_since_ > kEvaluationTimeout) {
     tell("", "warning", "evaluation_lost", "an evaluation gave no result within 10 minutes");
     evaluation_.reset();

@@ -72,7 +72,8 @@ struct RunCounters {
   std::uint64_t wall_ms = 0;          // of earlier sessions
   std::uint64_t next_evaluation = 0;  // actor steps
   std::map<std::string, std::uint32_t> incarnations;
-  std::uint32_t epoch = 0;  // of the newest learner
+  std::uint32_t epoch = 0;              // of the newest learner
+  std::vector<std::uint64_t> inserted;  // steps of each shard, lost ones not included
 };
 
 // A shard's ledger as last reported: inserted = held + removed, in steps.
@@ -96,6 +97,8 @@ class RunState {
   void pong(const std::string& node, std::uint32_t incarnation, std::uint64_t number,
             std::uint64_t busy_ms, const std::string& busy_with, Time now);
   void shard_reported(std::uint32_t shard, const ShardLedger& ledger);
+  // What the shard's part of this checkpoint holds.
+  void shard_cut(std::uint64_t checkpoint, std::uint32_t shard, const ShardLedger& ledger);
   void learner_reported(std::uint64_t version) { version_ = version; }
   // `reason` empty: orderly. Comes once per incarnation, when its process (or in-process actor) is
   // gone.
@@ -119,6 +122,14 @@ class RunState {
   std::uint64_t wall_ms(Time now) const;
   const std::vector<ShardLedger>& shards() const { return shards_; }
   const RunCounters& counters() const { return counters_; }
+  // What the checkpoint that is being committed holds: the shards' cuts, or their last reports
+  // where there is none, and what had been lost when it began.
+  struct Saved {
+    std::vector<ShardLedger> shards;
+    std::uint64_t lost_with_shard = 0;
+    std::uint64_t actor_steps() const;
+  };
+  Saved saved() const;
   // Ready environment actors, for flush sizes and displays.
   std::size_t ready(const std::string& role) const;
   // For the status display: starting | joined | ready | silent | ended | waiting.
@@ -144,6 +155,8 @@ class RunState {
     std::uint64_t id = 0;
     Time deadline{};
     std::set<std::string> waiting;
+    std::uint64_t lost_with_shard = 0;
+    std::map<std::uint32_t, ShardLedger> cuts;
     bool committing = false;
     bool final = false;
   };
@@ -158,12 +171,15 @@ class RunState {
   void begin_checkpoint(Time now, bool final);
   void drop_checkpoint(const std::string& reason);
   void finish_checkpoint_if_complete();
+  void end_waiting();
   void leave(Time now);
   void tell(const std::string& node, const std::string& level, const std::string& kind,
             std::string text);
   Node* find(const std::string& name, std::uint32_t incarnation);
   const Node* ready_node(const std::string& role) const;
   bool all_ended() const;
+  // Every shard with a process of its own serves: without one, a checkpoint would lack its table.
+  bool shards_ready() const;
 
   const RunOptions options_;
   std::map<std::string, Node> nodes_;
@@ -178,6 +194,8 @@ class RunState {
   Time evaluation_since_{};
   std::uint64_t evaluated_version_ = ~std::uint64_t{0};
   bool final_saved_ = false;
+  std::optional<std::uint64_t> final_steps_;  // of the last checkpoint
+  bool final_evaluated_ = false;
   int exit_code_ = 0;
   std::string end_text_;
   bool interrupted_ = false;

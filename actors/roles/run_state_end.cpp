@@ -19,7 +19,7 @@ void RunState::tick_running(Time now) {
 
   const Node* learner = ready_node("learner");
   if (options_.checkpoint.every.count() > 0 && !checkpoint_ && learner != nullptr &&
-      now - last_checkpoint_ >= options_.checkpoint.every)
+      shards_ready() && now - last_checkpoint_ >= options_.checkpoint.every)
     begin_checkpoint(now, false);
 
   const Node* evaluator = ready_node("evaluator");
@@ -87,15 +87,19 @@ void RunState::tick_saving(Time now) {
   const Node* learner = ready_node("learner");
   if (learner == nullptr && !checkpoint_)
     final_saved_ = true;  // nothing newer than the last checkpoint
-  if (!final_saved_ && !checkpoint_) begin_checkpoint(now, true);
+  // A shard that is just starting gets a moment, so that its table is in the last checkpoint.
+  const bool complete = shards_ready() || now - phase_since_ > options_.stop.grace / 4;
+  if (!final_saved_ && !checkpoint_ && complete) begin_checkpoint(now, true);
   const Node* evaluator = ready_node("evaluator");
-  if (!interrupted_ && !evaluation_ && evaluator != nullptr && learner != nullptr &&
-      evaluated_version_ != version_) {
+  // After the checkpoint and under its steps: a resumed run keeps what lies up to its checkpoint.
+  if (final_saved_ && !checkpoint_ && !final_evaluated_ && !interrupted_ && !evaluation_ &&
+      evaluator != nullptr && learner != nullptr && evaluated_version_ != version_) {
     evaluation_ = next_id_++;
     evaluation_since_ = now;
     evaluated_version_ = version_;
-    actions_.push_back(
-        BeginEvaluation{evaluator->plan.name, *evaluation_, actor_steps(), version_});
+    final_evaluated_ = true;
+    actions_.push_back(BeginEvaluation{evaluator->plan.name, *evaluation_,
+                                       final_steps_.value_or(actor_steps()), version_});
   }
   const bool evaluating = evaluation_ && evaluator != nullptr && !interrupted_;
   if (final_saved_ && !checkpoint_ && !evaluating) leave(now);

@@ -79,6 +79,12 @@ class SendWindow {
   bool full() const { return entries_.size() >= credit_; }
   std::size_t size() const { return entries_.size(); }
   std::uint64_t resent() const { return resent_; }
+  // Carried by all messages that wait.
+  std::uint64_t steps() const {
+    std::uint64_t total = 0;
+    for (const Entry& entry : entries_) total += entry.steps;
+    return total;
+  }
 
   void save(std::vector<std::uint8_t>& out) const {
     replay::ByteWriter writer(out);

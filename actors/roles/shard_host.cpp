@@ -87,6 +87,16 @@ std::vector<replay::TableSnapshot> ShardHost::cut() const {
   return cuts;
 }
 
+nlohmann::json ShardHost::ledgers(const std::vector<replay::TableSnapshot>& cuts) {
+  nlohmann::json ledgers = nlohmann::json::array();
+  for (const replay::TableSnapshot& cut : cuts)
+    ledgers.push_back({{"shard", cut.options.shard},
+                       {"inserted", cut.statistics.inserted_steps},
+                       {"held", cut.statistics.held_steps},
+                       {"removed", cut.statistics.removed_steps}});
+  return ledgers;
+}
+
 Result<std::vector<FilePart>> ShardHost::write_cuts(const std::vector<replay::TableSnapshot>& cuts,
                                                     const std::filesystem::path& directory) {
   std::vector<FilePart> parts;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <thread>
 #include <vector>
 
@@ -33,6 +34,9 @@ class ShardHost {
 
   // A cut of all tables now; written by write_cuts from any thread.
   std::vector<replay::TableSnapshot> cut() const;
+  // What a checkpoint's state says of the cuts: [{"shard", "inserted", "held", "removed"}], in
+  // steps.
+  static nlohmann::json ledgers(const std::vector<replay::TableSnapshot>& cuts);
   static Result<std::vector<FilePart>> write_cuts(const std::vector<replay::TableSnapshot>& cuts,
                                                   const std::filesystem::path& directory);
 

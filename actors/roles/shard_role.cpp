@@ -1,5 +1,6 @@
 // The replay shard as a role of its own process. The shard's server has a thread; this actor
 // answers the coordinator.
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "actors/roles/role_support.hpp"
@@ -38,10 +39,13 @@ class ShardRole final : public RoleBase {
 
   void checkpoint(const CheckpointRequest& request) override {
     // In a thread: inserts and samples go on while the cut is written.
-    writer_ = std::jthread(
-        [this, request, cuts = host_->cut(), state = host_->ready_message().state_json] {
-          parts_written(request.checkpoint, ShardHost::write_cuts(cuts, request.directory), state);
-        });
+    writer_ = std::jthread([this, request, cuts = host_->cut()] {
+      const nlohmann::json state = {{"ledgers", ShardHost::ledgers(cuts)}};
+      auto parts = context().options.checkpoint.replay
+                       ? ShardHost::write_cuts(cuts, request.directory)
+                       : Result<std::vector<FilePart>>(std::vector<FilePart>{});
+      parts_written(request.checkpoint, std::move(parts), state.dump());
+    });
   }
 
   void stop() override {

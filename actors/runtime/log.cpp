@@ -4,6 +4,7 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -105,7 +106,10 @@ Result<void> start_logging(const LogOptions& options) {
   } catch (const spdlog::spdlog_ex& error) {
     return fail(ErrorCode::kIo, "cannot open log file " + options.file + ": " + error.what());
   }
-  auto logger = make_logger(std::move(sinks), options.level);
+  const LogLevel file_level = options.file_level.value_or(options.level);
+  if (options.console) sinks.front()->set_level(spdlog_level(options.level));
+  if (!options.file.empty()) sinks.back()->set_level(spdlog_level(file_level));
+  auto logger = make_logger(std::move(sinks), std::min(options.level, file_level));
   const std::lock_guard lock(state().mutex);
   state().logger->flush();
   state().logger = std::move(logger);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,7 @@ struct LogOptions {
   LogLevel level = LogLevel::kInfo;
   bool console = true;  // stderr; coloured on a terminal unless NO_COLOR is set
   std::string file;     // appended to; empty: none
+  std::optional<LogLevel> file_level = std::nullopt;  // none: `level` too
 };
 
 // Replaces the current logger. kIo when the file cannot be opened; the old logger then stays.
