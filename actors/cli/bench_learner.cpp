@@ -62,9 +62,9 @@ void add_bench_learner(CLI::App& bench, int& exit_code) {
   verb->footer("Example: troupe bench learner --threads 1 --json");
   const auto command = std::make_shared<LearnerBenchCommand>();
   verb->add_option("--rounds", command->options.rounds, "Rounds of measurements")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1000));
   verb->add_option("--threads", command->options.threads, "Thread counts, one after the other")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 4096));
   verb->add_flag("--json", command->json, "End with one JSON object");
   verb->callback([command, &exit_code] { exit_code = bench_learner(*command); });
 }

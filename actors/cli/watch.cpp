@@ -21,7 +21,7 @@ void add_watch(CLI::App& program, int& exit_code) {
   verb->add_flag("--once", command->once, "Show the present state and end");
   verb->add_option("--timeout", command->timeout, "Seconds to wait for the run's answer")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(0.01, 3600.0));
   verb->callback([command, &exit_code] { exit_code = telemetry::watch_main(*command); });
 }
 
