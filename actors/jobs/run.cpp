@@ -68,6 +68,31 @@ Result<std::shared_ptr<HubSetup>> open_telemetry(const RunDirectory& directory,
   return hub;
 }
 
+// Which stop condition the restored checkpoint already meets; empty: none.
+std::string reached(const Prepared& prepared) {
+  const StopOptions& stop = prepared.directory.config().options.stop;
+  const auto& restored = prepared.store->newest();
+  if (!restored) return {};
+  const auto compare = [](const char* key, std::uint64_t now, std::int64_t wanted) {
+    if (wanted <= 0 || now < static_cast<std::uint64_t>(wanted)) return std::string();
+    return std::string(key) + " is " + std::to_string(wanted) + ", the run has " +
+           std::to_string(now);
+  };
+  for (const std::string& text :
+       {compare("stop.actor_steps", restored->actor_steps, stop.actor_steps),
+        compare("stop.updates", restored->version, stop.updates),
+        compare("stop.wall_time in ms", prepared.counters.wall_ms, stop.wall_time.count())})
+    if (!text.empty()) return text;
+  if (!stop.mean_return) return {};
+  const auto evaluations = telemetry::EvaluationLog::open(
+      prepared.directory.path() / "evaluations.npz", telemetry::kKeepAll);
+  if (!evaluations || evaluations->entries().empty()) return {};
+  const double mean = telemetry::mean(evaluations->entries().back().evaluation.returns);
+  if (mean < *stop.mean_return) return {};
+  return "stop.return is " + std::to_string(*stop.mean_return) + ", the last evaluation's " +
+         std::to_string(mean);
+}
+
 Result<Prepared> prepare(const RunCommand& command) {
   auto directory = RunDirectory::open(command);
   if (!directory) return tl::unexpected(directory.error());
@@ -98,37 +123,17 @@ Result<Prepared> prepare(const RunCommand& command) {
   for (auto& written : {telemetry::record_command(directory->path(), {command.command_line}, now),
                         telemetry::record_versions(directory->path(), library_versions(), now)})
     if (!written) return tl::unexpected(written.error());
-  auto hub = open_telemetry(*directory, restored, counters, command.quiet);
-  if (!hub) return tl::unexpected(hub.error());
   store->set_newest(restored);
   auto sockets = SocketDirectory::make();
   if (!sockets) return tl::unexpected(sockets.error());
-  return Prepared{std::move(*directory), std::move(*sockets),
-                  std::make_unique<CheckpointStore>(std::move(*store)), std::move(counters),
-                  std::move(*hub)};
-}
-
-// Which stop condition the restored checkpoint already meets; empty: none.
-std::string reached(const Prepared& prepared) {
-  const StopOptions& stop = prepared.directory.config().options.stop;
-  const auto& restored = prepared.store->newest();
-  if (!restored) return {};
-  const auto compare = [](const char* key, std::uint64_t now, std::int64_t wanted) {
-    if (wanted <= 0 || now < static_cast<std::uint64_t>(wanted)) return std::string();
-    return std::string(key) + " is " + std::to_string(wanted) + ", the run has " +
-           std::to_string(now);
-  };
-  for (const std::string& text :
-       {compare("stop.actor_steps", restored->actor_steps, stop.actor_steps),
-        compare("stop.updates", restored->version, stop.updates),
-        compare("stop.wall_time in ms", prepared.counters.wall_ms, stop.wall_time.count())})
-    if (!text.empty()) return text;
-  const auto& evaluations = prepared.hub->files->evaluations();
-  if (!stop.mean_return || evaluations.empty()) return {};
-  const double mean = telemetry::mean(evaluations.back().evaluation.returns);
-  if (mean < *stop.mean_return) return {};
-  return "stop.return is " + std::to_string(*stop.mean_return) + ", the last evaluation's " +
-         std::to_string(mean);
+  Prepared prepared{std::move(*directory), std::move(*sockets),
+                    std::make_unique<CheckpointStore>(std::move(*store)), std::move(counters),
+                    nullptr};
+  if (!reached(prepared).empty()) return prepared;  // nothing is left to do, nothing is opened
+  auto hub = open_telemetry(prepared.directory, restored, prepared.counters, command.quiet);
+  if (!hub) return tl::unexpected(hub.error());
+  prepared.hub = std::move(*hub);
+  return prepared;
 }
 
 // Exit code 2 for what the user can mend in the configuration, 1 for the rest.
@@ -148,7 +153,6 @@ int run_main(const RunCommand& command) {
   if (const std::string condition = reached(*prepared); !condition.empty()) {
     std::fprintf(stderr, "%s has finished already: %s; raise it to go on\n",
                  prepared->directory.name().c_str(), condition.c_str());
-    telemetry::withdraw_announcement(prepared->directory.path());
     return 0;
   }
   std::random_device entropy;  // names this start of the run, decides nothing in it

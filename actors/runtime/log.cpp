@@ -42,7 +42,7 @@ std::shared_ptr<spdlog::logger> make_logger(std::vector<spdlog::sink_ptr> sinks,
   auto logger = std::make_shared<spdlog::logger>("troupe", sinks.begin(), sinks.end());
   logger->set_pattern(kPattern);
   logger->set_level(spdlog_level(level));
-  logger->flush_on(spdlog::level::warn);
+  logger->flush_on(spdlog::level::info);
   logger->set_error_handler([](const std::string&) { ++lost_lines; });
   return logger;
 }

@@ -23,7 +23,8 @@ struct LogOptions {
 
 // Replaces the current logger. kIo when the file cannot be opened; the old logger then stays.
 Result<void> start_logging(const LogOptions& options);
-// Writes out what is buffered; also happens after every error, every second, and at a normal exit.
+// Writes out what is buffered; also happens after every line but debugging ones, and at a normal
+// exit.
 void flush_log();
 
 // `component` is the actor's or node's name. Control characters in either text are escaped, so that

@@ -65,6 +65,10 @@ class Run:
         for key, setting in (overrides or {}).items():
             words += ["--set", f"{key}={setting}"]
         self._errors = tempfile.TemporaryFile()
+        # What an earlier start in this directory left does not count as this one's.
+        self._started = time.time()
+        path = self.directory / "log" / "coordinator.log"
+        self._log_start = path.stat().st_size if path.exists() else 0
         self.process = subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=self._errors,
                                         process_group=0)
@@ -74,9 +78,10 @@ class Run:
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace")
 
-    def log(self, node="coordinator"):
-        path = self.directory / "log" / f"{node}.log"
-        return path.read_text(errors="replace") if path.exists() else ""
+    def log(self):
+        """What the coordinator's log got from this start."""
+        path = self.directory / "log" / "coordinator.log"
+        return path.read_bytes()[self._log_start:].decode(errors="replace") if path.exists() else ""
 
     def told(self):
         return self.said() + self.log()
@@ -106,11 +111,12 @@ class Run:
         os.kill(self.process.pid if pid is None else pid, number)
 
     def metrics(self):
-        """The complete rows of metrics.jsonl."""
+        """The complete rows of metrics.jsonl that this start wrote."""
         path = self.directory / "metrics.jsonl"
         if not path.exists():
             return []
-        return [json.loads(line) for line in path.read_text().split("\n")[:-1] if line]
+        rows = [json.loads(line) for line in path.read_text().split("\n")[:-1] if line]
+        return [row for row in rows if row["time"] >= self._started]
 
     def last(self, key, missing=0):
         rows = self.metrics()
@@ -123,8 +129,8 @@ class Run:
             try:
                 state = json.loads((path.parent / "state.json").read_text())
                 found.append((json.loads(path.read_text()), state, path.parent))
-            except OSError:
-                continue  # removed meanwhile
+            except (OSError, ValueError):
+                continue  # removed meanwhile, or damaged by the test
         return sorted(found, key=lambda entry: entry[0]["sequence"])
 
     def ready(self, *names):

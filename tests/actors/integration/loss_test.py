@@ -127,7 +127,7 @@ class Crashes(RunTest):
 
     def test_an_environment_that_aborts_is_named_with_its_signal(self):
         run = self.start({**self.BASE, "environment.name": "probe/crash@30:abort",
-                          "supervision.restarts": 2, "replay.min_size": 10})
+                          "supervision.restarts": 2})
         self.assertEqual(run.wait(60), 1, run.told())
         log = run.log()
         self.assertIn("actor-0 ended (killed by signal 6 (SIGABRT)", log)
