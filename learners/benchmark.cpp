@@ -181,7 +181,8 @@ std::string to_text(const std::vector<Series>& all, const std::vector<Product>& 
     text += line("%-34s %5ld %5ld %5ld %6d %9.1f %8.1f  %s", p.name.c_str(), p.m, p.n, p.k, p.count,
                  time.seconds * 1e6, p.flop() / time.seconds / 1e9, time.library.c_str());
   }
-  if (!onednn_found()) text += line("oneDNN is not installed and took no part");
+  if (!onednn_found())
+    text += line("oneDNN is not installed or does not work here: it took no part");
   text += line("\nmedians of %d rounds", rounds);
   text += line("%-8s %10s %8s %22s %14s %14s", "threads", "updates/s", "roof/s", "ratio (min..max)",
                "roof GFLOP/s", "sgemm GFLOP/s");

@@ -5,7 +5,9 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "learners/d4pg/step.hpp"
 #include "learners/kernels/panels.hpp"
@@ -25,28 +27,31 @@ struct Operands {
   float* result;
 };
 
-using Multiply = void (*)(const Product&, const Operands&);
+// False: the library refused.
+using Multiply = bool (*)(const Product&, const Operands&);
 
 std::int64_t left_stride(const Product& p) { return p.left_transposed ? p.m : p.k; }
 std::int64_t right_stride(const Product& p) { return p.right_transposed ? p.k : p.n; }
 
 // Row-major C = A B is column-major C^T = B^T A^T: the operands change places.
-void multiply_mkl(const Product& p, const Operands& o) {
+bool multiply_mkl(const Product& p, const Operands& o) {
   const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
   const int lda = static_cast<int>(left_stride(p)), ldb = static_cast<int>(right_stride(p));
   const float one = 1, zero = 0;
   sgemm_(p.right_transposed ? "T" : "N", p.left_transposed ? "T" : "N", &n, &m, &k, &one, o.right,
          &ldb, o.left, &lda, &zero, o.result, &n);
+  return true;
 }
 
 // oneDNN's C function: row-major, 0 for success.
 using OnednnGemm = int(char, char, std::int64_t, std::int64_t, std::int64_t, float, const float*,
                        std::int64_t, const float*, std::int64_t, float, float*, std::int64_t);
 
+// LibTorch carries another oneDNN with the same names: the library must prefer its own.
 OnednnGemm* onednn_gemm() {
   static OnednnGemm* const function = [] {
     for (const char* name : {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"})
-      if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL))
+      if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND))
         if (void* symbol = dlsym(library, "dnnl_sgemm"))
           return reinterpret_cast<OnednnGemm*>(symbol);
     return static_cast<OnednnGemm*>(nullptr);
@@ -54,12 +59,12 @@ OnednnGemm* onednn_gemm() {
   return function;
 }
 
-void multiply_onednn(const Product& p, const Operands& o) {
-  onednn_gemm()(p.left_transposed ? 'T' : 'N', p.right_transposed ? 'T' : 'N', p.m, p.n, p.k, 1,
-                o.left, left_stride(p), o.right, right_stride(p), 0, o.result, p.n);
+bool multiply_onednn(const Product& p, const Operands& o) {
+  return onednn_gemm()(p.left_transposed ? 'T' : 'N', p.right_transposed ? 'T' : 'N', p.m, p.n, p.k,
+                       1, o.left, left_stride(p), o.right, right_stride(p), 0, o.result, p.n) == 0;
 }
 
-void multiply_eigen(const Product& p, const Operands& o) {
+bool multiply_eigen(const Product& p, const Operands& o) {
   using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using Map = Eigen::Map<const Matrix, Eigen::Aligned64>;
   Eigen::Map<Matrix, Eigen::Aligned64> result(o.result, p.m, p.n);
@@ -71,11 +76,29 @@ void multiply_eigen(const Product& p, const Operands& o) {
     result.noalias() = left * right.transpose();
   else
     result.noalias() = left * right;
+  return true;
 }
 
+// Compares corners and a middle element with sums in double: a library that is fast because it
+// computes something else has no part in the roof.
+bool is_right(const Product& p, const Operands& o) {
+  for (const auto& [row, column] :
+       {std::pair{std::int64_t{0}, std::int64_t{0}}, {p.m / 2, p.n / 3}, {p.m - 1, p.n - 1}}) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < p.k; ++k)
+      sum += static_cast<double>(o.left[p.left_transposed ? k * p.m + row : row * p.k + k]) *
+             static_cast<double>(o.right[p.right_transposed ? column * p.k + k : k * p.n + column]);
+    if (std::abs(static_cast<double>(o.result[row * p.n + column]) - sum) > 1e-3) return false;
+  }
+  return true;
+}
+
+// Infinite when the library refuses or errs.
 double time_of(Multiply multiply, const Product& product, const Operands& operands, int repeats) {
+  std::fill_n(operands.result, product.m * product.n, 0.0F);
+  if (!multiply(product, operands) || !is_right(product, operands))
+    return std::numeric_limits<double>::infinity();
   std::vector<double> seconds;
-  multiply(product, operands);  // warm
   for (int i = 0; i < repeats; ++i) {
     const auto start = std::chrono::steady_clock::now();
     multiply(product, operands);
@@ -148,7 +171,7 @@ ProductTime time_product(const Product& product, int repeats) {
     if (seconds < best.seconds) best = {seconds, library};
   };
   consider("mkl", multiply_mkl);
-  if (onednn_found()) consider("onednn", multiply_onednn);
+  if (onednn_gemm() != nullptr) consider("onednn", multiply_onednn);
   consider("eigen", multiply_eigen);
   return best;
 }
@@ -158,6 +181,11 @@ double time_mkl(const Product& product, int repeats) {
   return time_of(multiply_mkl, product, matrices.operands(), repeats);
 }
 
-bool onednn_found() { return onednn_gemm() != nullptr; }
+bool onednn_found() {
+  if (onednn_gemm() == nullptr) return false;
+  const Product probe{"probe", 7, 5, 9, false, true, 1};
+  const Matrices matrices(probe);
+  return std::isfinite(time_of(multiply_onednn, probe, matrices.operands(), 1));
+}
 
 }  // namespace troupe::learners

@@ -32,14 +32,14 @@ struct ProductTime {
   std::string library;  // the fastest: "mkl", "onednn" or "eigen"
 };
 
-// Median of `repeats` runs on each library; the smallest of the medians. oneDNN takes part where
-// its shared library is installed; Eigen works with one thread whatever `threads` says, the others
-// take their number from at::set_num_threads.
+// Median of `repeats` runs on each library; the smallest of the medians. A library whose result is
+// wrong has no part. Eigen works with one thread, the others with at::set_num_threads' number.
 ProductTime time_product(const Product& product, int repeats);
 
-// Median time of LibTorch's sgemm alone.
+// Median time of LibTorch's sgemm alone; infinite if its result is wrong.
 double time_mkl(const Product& product, int repeats);
 
+// Whether oneDNN is installed and multiplies rightly.
 bool onednn_found();
 
 }  // namespace troupe::learners

@@ -115,13 +115,14 @@ class RemoteSource final : public BatchSource {
     ask(order);
   }
 
-  // A request that cannot leave now (the connection is not up yet) is tried again in the next round.
+  // A request that cannot leave now (the connection is not up yet) is tried again in the next
+  // round.
   void ask(Order& order) {
     for (std::size_t i = 0; i < order.shares.size(); ++i) {
       Share& share = order.shares[i];
       if (share.here || share.asked || !shards_[i].channel) continue;
-      const auto sent = shards_[i].channel->send(
-          words_message<2>(DataKind::kWantBatch, {order.id, share.items}));
+      const auto sent =
+          shards_[i].channel->send(words_message<2>(DataKind::kWantBatch, {order.id, share.items}));
       share.asked = sent.has_value();
       if (share.asked) order.asked_at = Clock::now();
     }

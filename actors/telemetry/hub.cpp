@@ -24,8 +24,8 @@ struct Mean {
   double get() const { return count == 0 ? kUnknown : sum / count; }
 };
 
-// "insert" of "insert_blocked_ms" or "insert_wait_ms"; empty for any other counter, and for those of a part
-// of the node ("shard0/insert_blocked_ms"), which is not what the node itself waits for.
+// "insert" of "insert_blocked_ms" or "insert_wait_ms"; empty for any other counter, and for those
+// of a part of the node ("shard0/insert_blocked_ms"), which is not what the node itself waits for.
 std::string_view waited_for(std::string_view counter) {
   if (counter.find('/') != std::string_view::npos) return {};
   for (const std::string_view suffix : {"_blocked_ms", "_wait_ms"}) {

@@ -111,8 +111,8 @@ struct DensePolicy::State {
   std::vector<Layer> layers;
   std::optional<ObservationScale> scale;
   std::int64_t inputs = 0, outputs = 0, max_rows = 0;
-  // [max_rows, widest padded layer]; aligned, because Eigen's sums start at the first aligned float: with
-  // any other memory a result's last bits would depend on where it lies.
+  // [max_rows, widest padded layer]; aligned, because Eigen's sums start at the first aligned
+  // float: with any other memory a result's last bits would depend on where it lies.
   using Scratch = std::vector<float, Eigen::aligned_allocator<float>>;
   Scratch scratch[2];
 };

@@ -332,5 +332,46 @@ TEST(RunState, ASignalDuringStartUpEndsWithoutACheckpoint) {
   EXPECT_EQ(world.count<KillNode>(), 4);
 }
 
+TEST(RunState, KeepsCountingFromTheSavedStepsAndCountsWhatAShardCameBackWithout) {
+  RunCounters counters;
+  counters.inserted = {4000};
+  counters.lost_with_shard = 100;
+  World world(options());
+  world.begin(counters);
+  EXPECT_EQ(world.run().actor_steps(), 4100U);
+  world.serve_all(1000);
+  EXPECT_EQ(world.run().counters().lost_with_shard, 3100U);
+  EXPECT_EQ(world.run().actor_steps(), 4100U);
+}
+
+TEST(RunState, SavesWhatTheCutHoldsWhateverIsReportedMeanwhile) {
+  World world(options());
+  world.serve_all();
+  world.report(500, 20);
+  world.run().stop("signal 2", true, false, world.now());
+  world.pass(milliseconds{100});
+  const auto begun = world.all<BeginCheckpoint>();
+  ASSERT_EQ(begun.size(), 1U);
+  world.run().shard_cut(begun[0].id, 0, {520, 510, 10});
+  world.report(530, 21);
+  EXPECT_EQ(world.run().saved().actor_steps(), 520U);
+  EXPECT_EQ(world.run().saved().shards[0].held, 510U);
+  EXPECT_EQ(world.run().actor_steps(), 530U);
+}
+
+TEST(RunState, SavesWithoutAnEnvironmentActorThatHangs) {
+  World world(options());
+  world.serve_all();
+  world.run().stop("signal 2", true, false, world.now());
+  world.pass(milliseconds{100});
+  const auto begun = world.all<BeginCheckpoint>();
+  ASSERT_EQ(begun.size(), 1U);
+  for (const std::string& node : begun[0].participants)
+    if (node != "actor-1") world.run().part_written(node, begun[0].id, "");
+  world.pass(options().stop.grace);
+  EXPECT_EQ(world.count<CommitCheckpoint>(), 1);
+  EXPECT_THAT(world.told("part_missing").at(0), testing::HasSubstr("actor-1"));
+}
+
 }  // namespace
 }  // namespace troupe::actors
