@@ -24,6 +24,13 @@ struct Mean {
   double get() const { return count == 0 ? kUnknown : sum / count; }
 };
 
+// A part of wall time, from milliseconds per second. Reports that a busy machine delivers in
+// bunches would make it more than all.
+double share_of(double milliseconds_per_second) {
+  return std::isnan(milliseconds_per_second) ? kUnknown
+                                             : std::min(1.0, milliseconds_per_second / 1000);
+}
+
 // "insert" of "insert_blocked_ms" or "insert_wait_ms"; empty for any other counter, and for those
 // of a part of the node ("shard0/insert_blocked_ms"), which is not what the node itself waits for.
 std::string_view waited_for(std::string_view counter) {
@@ -182,7 +189,7 @@ std::vector<Wait> TelemetryHub::waits(double now) const {
     if (!node.last.waiting_on.empty()) ++said[node.status.role][node.last.waiting_on];
     for (const auto& [counter, rate] : node.rates) {
       const std::string_view what = waited_for(counter);
-      const double share = rate.rate(now) / 1000;
+      const double share = share_of(rate.rate(now));
       if (!what.empty() && !std::isnan(share)) {
         shares[node.status.role][std::string(what)].add(share);
       }
@@ -268,7 +275,7 @@ MetricsRow TelemetryHub::row(double now, double unix_time) const {
       const double rate = window.rate(now);
       if (std::isnan(rate)) continue;
       if (counter.ends_with("_ms")) {
-        means[prefix + counter.substr(0, counter.size() - 3) + "_share"].add(rate / 1000);
+        means[prefix + counter.substr(0, counter.size() - 3) + "_share"].add(share_of(rate));
       } else {
         row.values[prefix + counter + "_per_second"] += rate;
       }
