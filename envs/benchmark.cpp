@@ -1,7 +1,7 @@
 // Records the episodes once, then times both loops over them in turns.
 #include "envs/benchmark.hpp"
 
-#include <time.h>
+#include <ctime>
 
 #include <algorithm>
 #include <utility>
