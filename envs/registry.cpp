@@ -30,7 +30,7 @@ std::function<Made(std::string_view)> plain(Function function, Arguments... argu
 }
 
 const std::vector<Task>& tasks() {
-  static const std::vector<Task> list = {
+  static const std::vector<Task> kTasks = {
       {"dmc/cartpole_balance", "", "Keep a pole upright on a cart (Control Suite).", 1000,
        plain(dmc::make_cartpole, "dmc/cartpole_balance", dmc::CartpoleStart::kUpright)},
       {"dmc/cartpole_swingup", "", "Swing a hanging pole up and balance it (Control Suite).", 1000,
@@ -62,7 +62,7 @@ const std::vector<Task>& tasks() {
       {"probe/unbounded", "", "Action bounds that are not finite, which are always refused.", 50,
        plain(probes::make_unbounded)},
   };
-  return list;
+  return kTasks;
 }
 
 // Edits (insert, remove, replace) that turn `a` into `b`: Levenshtein's distance. O(|a| |b|).
@@ -129,14 +129,14 @@ Result<std::unique_ptr<Env>> make_env(std::string_view name, const EnvConfig& co
 }
 
 const std::vector<EnvEntry>& env_entries() {
-  static const std::vector<EnvEntry> entries = [] {
+  static const std::vector<EnvEntry> kEntries = [] {
     std::vector<EnvEntry> list;
     for (const Task& task : tasks())
       list.push_back(
           {std::string(task.name) + std::string(task.placeholder), std::string(task.summary)});
     return list;
   }();
-  return entries;
+  return kEntries;
 }
 
 std::vector<std::string> env_names() {

@@ -133,7 +133,7 @@ VectorEnv::Outcome VectorEnv::advance(std::int64_t index, std::span<const float>
 
 // Fills the step's result and either the caller's row or, when the episode is over, the final
 // observation.
-void VectorEnv::record(std::int64_t index, Outcome outcome, std::span<float> observation) {
+void VectorEnv::record(std::int64_t index, const Outcome& outcome, std::span<float> observation) {
   StepResult& result = results_[static_cast<std::size_t>(index)];
   Episode& episode = episodes_[static_cast<std::size_t>(index)];
   result.invalid = outcome.fault != Fault::kNone;

@@ -135,7 +135,7 @@ class VectorEnv {
 
   Outcome step_one(std::int64_t index, std::span<const float> actions);
   Outcome advance(std::int64_t index, std::span<const float> stored);
-  void record(std::int64_t index, Outcome outcome, std::span<float> observation);
+  void record(std::int64_t index, const Outcome& outcome, std::span<float> observation);
   void count_fault(Fault fault);
   Result<void> start_episode(std::int64_t index, std::span<float> observation);
   Result<void> try_reset(std::int64_t index, std::uint64_t seed);
