@@ -47,10 +47,13 @@ endfunction()
 
 # One test program per tests/ folder keeps link time down; ctest sees each TEST by its own name.
 function(troupe_test name)
-  cmake_parse_arguments(ARG "" "PRECOMPILE" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "LIKE_LIBRARY" "PRECOMPILE" "SOURCES;LINKS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  # Tests are compiled once and run once: -O1 halves the wait. What they test keeps its own options.
-  target_compile_options(${name} PRIVATE -O1)
+  # Tests are compiled once and run once: -O1 halves the wait. What they test keeps its own options, and so
+  # does a test that shares a library's precompiled header (LIKE_LIBRARY).
+  if(NOT ARG_LIKE_LIBRARY)
+    target_compile_options(${name} PRIVATE -O1)
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest GTest::gtest_main)
   if(ARG_PRECOMPILE)
     target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
