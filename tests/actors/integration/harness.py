@@ -18,7 +18,7 @@ import uuid
 PROGRAM = os.environ["TROUPE_PROGRAM"]
 SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE"])
 SMOKE = SOURCE / "configs" / "smoke.yaml"
-PATIENCE = 60.0  # s; for what must happen but has no promised time
+PATIENCE = 120.0  # s; for what must happen but has no promised time
 
 
 def wait_until(condition, limit=PATIENCE, what="the condition"):

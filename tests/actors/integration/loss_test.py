@@ -6,7 +6,7 @@ from harness import RunTest, processes_with, wait_until
 
 
 class Deaths(RunTest):
-    ENDLESS = {**RunTest.ENDLESS, "supervision.silent_after": "3s"}
+    ENDLESS = {**RunTest.ENDLESS, "supervision.silent_after": "4s"}
 
     def replaced(self, run, name, before):
         """Waits for the node's successor to serve."""
@@ -70,11 +70,11 @@ class Deaths(RunTest):
         for name in ["actor-1", "learner-0", "evaluator-0"]:
             before = run.nodes()[name]
             run.tell(signal.SIGSTOP, before[0])
-            # Three pings of a second each, and a second for looking.
-            wait_until(lambda: before[0] not in processes_with(run.marker), 3 + 1 + 1,
+            # Four pings of a second each, one before the first is missed, and a second for looking.
+            wait_until(lambda: before[0] not in processes_with(run.marker), 4 + 1 + 1,
                        f"the end of the frozen {name}")
             self.assertIn(f"{name} does not answer pings", run.log())
-            self.assertIn(f"{name} is killed: it answered no ping for 3 s", run.log())
+            self.assertIn(f"{name} is killed: it answered no ping for 4 s", run.log())
             self.replaced(run, name, before)
             run.progressed(200, 50)
         run.tell(signal.SIGINT)
