@@ -43,7 +43,7 @@ void ItemStore::release_chunk(ChunkSlot slot, std::vector<ChunkPtr>& garbage) {
   free_chunks_.push_back(slot);
 }
 
-std::uint64_t ItemStore::insert(ChunkPtr chunk, std::vector<ChunkPtr>& garbage) {
+std::uint64_t ItemStore::insert(const ChunkPtr& chunk, std::vector<ChunkPtr>& garbage) {
   const std::uint32_t steps = chunk->header.steps;
   const ChunkSlot slot = store_chunk(chunk);  // the builder's reference
   addition_.clear();

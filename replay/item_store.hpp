@@ -63,7 +63,7 @@ class ItemStore {
 
   // Stores a chunk whose verdict is kNew and returns the number of items it completed. Chunks that
   // leave the table go to `garbage`, so that the caller frees them outside its lock.
-  std::uint64_t insert(ChunkPtr chunk, std::vector<ChunkPtr>& garbage);
+  std::uint64_t insert(const ChunkPtr& chunk, std::vector<ChunkPtr>& garbage);
   // Draws n items with replacement; at least one must be held.
   void draw(std::size_t n, std::vector<SampledItem>& out);
   void abandon(std::uint32_t worker, std::vector<ChunkPtr>& garbage);
