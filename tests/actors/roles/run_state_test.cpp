@@ -253,6 +253,7 @@ void finish(World& world) {
     world.pass(milliseconds{100});
     world.run().checkpoint_committed(begun.id, "", world.now());
   }
+  world.pass(milliseconds{100});  // the evaluation comes after the checkpoint
   for (const BeginEvaluation& begun : world.all<BeginEvaluation>())
     world.run().evaluation_done(begun.id, 1.0, "");
   world.pass(milliseconds{200});
