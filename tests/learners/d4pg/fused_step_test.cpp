@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <ostream>
+#include <string>
 
 #include "learners/d4pg/autograd_step.hpp"
 #include "models/torch_precompiled.hpp"
@@ -23,6 +25,7 @@ struct Case {
   bool layer_norm = true;
   double action_gradient_clip = 0;
 };
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }  // googletest's own spelling
 
 D4pgModel model_of(const Case& c) {
   D4pgOptions options;
