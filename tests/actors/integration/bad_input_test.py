@@ -86,12 +86,14 @@ class Machine(RunTest):
     def test_a_full_disk_costs_checkpoints_but_not_the_run(self):
         disk = self.root / "disk"
         disk.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)],
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)],
                                  capture_output=True, text=True)
         if mounted.returncode != 0:
             self.skipTest("mount is not permitted here: " + mounted.stderr.strip())
         try:
-            run = self.start({**self.ENDLESS, "checkpoint.every": "300ms", "checkpoint.keep": 2}, directory=disk / "run")
+            # A small table and few rows: what is kept must fit however fast this machine is.
+            run = self.start({**self.ENDLESS, "checkpoint.every": "300ms", "checkpoint.keep": 2,
+                              "replay.capacity": 300, "telemetry.every": "1s"}, directory=disk / "run")
             wait_until(run.checkpoints, what="a checkpoint while there was room")
             ballast = disk / "ballast"
             with open(ballast, "wb", buffering=0) as file:
