@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "envs/spec/files.hpp"
 #include "envs/spec/result.hpp"
 #include "envs/spec/spec.hpp"
 #include "learners/options.hpp"
@@ -58,10 +60,14 @@ class Learner {
   virtual std::uint64_t state_hash(int replica) const = 0;
   virtual int replicas() const = 0;
 
-  // Writes parameters.safetensors, optimizer.safetensors and learner.json into an existing
-  // directory, each through a temporary name and fsync; load restores counters, schedules and RNG
-  // too, bit for bit.
-  virtual Result<void> save(const std::filesystem::path& directory) const = 0;
+  // The state as the files of a checkpoint, for writing in any thread: parameters.safetensors,
+  // optimizer.safetensors and learner.json. O(parameters); touches no disk.
+  virtual Result<std::vector<FileContent>> snapshot() const = 0;
+  // Writes the snapshot into an existing directory.
+  Result<void> save(const std::filesystem::path& directory) const {
+    return snapshot().and_then([&](const auto& files) { return write_files(directory, files); });
+  }
+  // Restores counters, schedules and RNG too, bit for bit.
   virtual Result<void> load(const std::filesystem::path& directory) = 0;
 };
 

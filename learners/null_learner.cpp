@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "learners/files.hpp"
+#include "envs/spec/files.hpp"
 #include "models/inference/dense_layers.hpp"
 
 namespace troupe::learners {
@@ -57,11 +57,10 @@ class NullLearner final : public Learner {
   std::uint64_t state_hash(int) const override { return version_; }
   int replicas() const override { return replicas_; }
 
-  Result<void> save(const std::filesystem::path& directory) const override {
+  Result<std::vector<FileContent>> snapshot() const override {
     const std::string text =
         nlohmann::json{{"format", 1}, {"algorithm", "null"}, {"updates", version_}}.dump(2) + "\n";
-    return write_file(directory / kFile,
-                      {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    return std::vector{FileContent{kFile, {text.begin(), text.end()}}};
   }
 
   Result<void> load(const std::filesystem::path& directory) override {

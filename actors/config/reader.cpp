@@ -5,6 +5,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -33,6 +34,7 @@ class Reader {
       : description_(description), renamed_(renamed) {}
 
   void read_file(const fs::path& path, std::vector<fs::path> chain, const std::string& extended_by);
+  void read_text(const std::string& text, const std::string& name);
   void read_override(const std::string& text);
   Reading take() { return std::move(reading_); }
 
@@ -40,6 +42,7 @@ class Reader {
   void complain(const Source& source, int line, const std::string& text) {
     reading_.mistakes.push_back(source.place(line) + ": " + text);
   }
+  std::optional<YAML::Node> root_of(const Source& source);
   void read_extends(const Source& source, const YAML::Node& root, const fs::path& path,
                     const std::vector<fs::path>& chain);
   void read_mapping(const Source& source, const YAML::Node& node, const std::string& prefix);
@@ -84,18 +87,35 @@ void Reader::read_file(const fs::path& path, std::vector<fs::path> chain,
     reading_.mistakes.push_back(source.error().message);
     return;
   }
-  const auto root = parse(*source);
-  if (!root) {
-    reading_.mistakes.push_back(root.error().message);
-    return;
-  }
-  if (root->IsNull()) return;
-  if (!root->IsMap()) {
-    complain(*source, root->Mark().line, "expects `key: value` lines, found " + found_value(*root));
-    return;
-  }
+  const auto root = root_of(*source);
+  if (!root) return;
   read_extends(*source, *root, path, chain);
   read_mapping(*source, *root, "");
+}
+
+void Reader::read_text(const std::string& text, const std::string& name) {
+  const Source source{name, text, false};
+  const auto root = root_of(source);
+  if (!root) return;
+  for (const auto& entry : *root)
+    if (entry.first.IsScalar() && entry.first.Scalar() == "extends")
+      complain(source, entry.first.Mark().line, "extends belongs into a file");
+  read_mapping(source, *root, "");
+}
+
+// nullopt: there is nothing to read.
+std::optional<YAML::Node> Reader::root_of(const Source& source) {
+  const auto root = parse(source);
+  if (!root) {
+    reading_.mistakes.push_back(root.error().message);
+    return std::nullopt;
+  }
+  if (root->IsNull()) return std::nullopt;
+  if (!root->IsMap()) {
+    complain(source, root->Mark().line, "expects `key: value` lines, found " + found_value(*root));
+    return std::nullopt;
+  }
+  return *root;
 }
 
 void Reader::read_extends(const Source& source, const YAML::Node& root, const fs::path& path,
@@ -273,10 +293,14 @@ Reading read_config(const Description& description, const fs::path& path,
   return reader.take();
 }
 
-Result<LoadedConfig> load_config(const fs::path& path, const std::vector<std::string>& overrides) {
+namespace {
+
+// `read` fills a reader of the description it is given; `name` is for the checks' messages.
+template <class Read>
+Result<LoadedConfig> loaded(const std::string& name, Read read) {
   LoadedConfig config;
   const Description description = description_of(config.options);
-  Reading reading = read_config(description, path, overrides);
+  Reading reading = read(description);
   if (!reading.mistakes.empty()) {
     std::string message;
     for (const std::string& mistake : reading.mistakes) {
@@ -288,10 +312,26 @@ Result<LoadedConfig> load_config(const fs::path& path, const std::vector<std::st
   config.origins = std::move(reading.origins);
   config.notes = std::move(reading.notes);
   if (auto checked = check_options(config.options); !checked) {
-    return fail(checked.error().code, path.string() + ": " + checked.error().message);
+    return fail(checked.error().code, name + ": " + checked.error().message);
   }
   config.hash = config_hash(config.options);
   return config;
+}
+
+}  // namespace
+
+Result<LoadedConfig> load_config(const fs::path& path, const std::vector<std::string>& overrides) {
+  return loaded(path.string(), [&](const Description& description) {
+    return read_config(description, path, overrides);
+  });
+}
+
+Result<LoadedConfig> parse_config(const std::string& text, const std::string& name) {
+  return loaded(name, [&](const Description& description) {
+    Reader reader(description, kRenamedKeys);
+    reader.read_text(text, name);
+    return reader.take();
+  });
 }
 
 }  // namespace troupe::actors

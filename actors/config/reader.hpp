@@ -49,6 +49,9 @@ struct LoadedConfig {
 Result<LoadedConfig> load_config(const std::filesystem::path& path,
                                  const std::vector<std::string>& overrides = {});
 
+// The same for a text, without `extends`; `name` stands for the file in messages.
+Result<LoadedConfig> parse_config(const std::string& text, const std::string& name);
+
 // What load_config is made of, for any described struct: reads into `description`'s struct, appends
 // mistakes, and notes about honoured former names.
 struct Reading {

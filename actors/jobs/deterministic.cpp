@@ -5,7 +5,8 @@
 
 #include "actors/config/checks.hpp"
 #include "actors/roles/batch_source.hpp"
-#include "actors/roles/files.hpp"
+#include "actors/roles/checkpoint_store.hpp"
+#include "actors/roles/shard_host.hpp"
 #include "actors/roles/table_setup.hpp"
 #include "actors/roles/worker_file.hpp"
 #include "envs/registry.hpp"
@@ -29,7 +30,6 @@ std::size_t available(const replay::Table& table, std::size_t most) {
 }
 
 std::string node_name(std::size_t worker) { return "actor-" + std::to_string(worker); }
-std::string table_name(std::size_t shard) { return "replay-" + std::to_string(shard) + ".table"; }
 constexpr const char* kSchedule = "schedule.state";  // published parameters and the shares' stream
 
 }  // namespace
@@ -213,42 +213,34 @@ Result<EvaluationResult> DeterministicRun::evaluate() const {
 }
 
 Result<std::vector<FilePart>> DeterministicRun::save(const std::filesystem::path& directory) const {
-  if (auto saved = learner_->save(directory); !saved) return tl::unexpected(saved.error());
-  std::vector<std::string> names;
-  for (const char* name : {"parameters.safetensors", "optimizer.safetensors", "learner.json"})
-    if (std::filesystem::exists(directory / name)) names.emplace_back(name);
-  for (std::size_t i = 0; i < tables_.size(); ++i) {
-    names.push_back(table_name(i));
-    if (auto written = replay::write_checkpoint(tables_[i]->snapshot(), directory / names.back());
-        !written)
-      return tl::unexpected(written.error());
-  }
+  auto snapshot = learner_->snapshot();
+  if (!snapshot) return tl::unexpected(snapshot.error());
+  std::vector<FileContent> files = std::move(*snapshot);
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    names.push_back(worker_file_name(node_name(i)));
     const SendWindow nothing(1, std::chrono::milliseconds{1});
-    if (auto saved = save_worker(*workers_[i], nothing, directory, node_name(i)); !saved)
-      return tl::unexpected(saved.error());
+    files.push_back(worker_file(*workers_[i], nothing, node_name(i)));
   }
   std::vector<std::uint8_t> schedule;
   replay::ByteWriter writer(schedule);
   for (const std::uint64_t word : shares_.state()) writer.put(word);
   writer.array(std::span<const std::uint8_t>(models::encode(*published_)));
-  names.emplace_back(kSchedule);
-  if (auto written = write_file(directory / kSchedule, schedule.data(), schedule.size()); !written)
-    return tl::unexpected(written.error());
+  files.push_back({kSchedule, std::move(schedule)});
   std::vector<FilePart> parts;
-  for (const std::string& name : names) {
-    auto part = describe_file(directory, name);
-    if (!part) return tl::unexpected(part.error());
-    parts.push_back(std::move(*part));
-  }
+  if (auto written = write_parts(files, directory, parts); !written)
+    return tl::unexpected(written.error());
+  std::vector<replay::TableSnapshot> cuts;
+  for (const auto& table : tables_) cuts.push_back(table->snapshot());
+  auto tables = ShardHost::write_cuts(cuts, directory);
+  if (!tables) return tl::unexpected(tables.error());
+  parts.insert(parts.end(), tables->begin(), tables->end());
   return parts;
 }
 
 Result<void> DeterministicRun::restore(const std::filesystem::path& directory) {
   if (auto loaded = learner_->load(directory); !loaded) return loaded;
   for (std::size_t i = 0; i < tables_.size(); ++i) {
-    auto restored = replay::restore(*tables_[i], directory / table_name(i));
+    auto restored = replay::restore(
+        *tables_[i], directory / ShardHost::file_name(static_cast<std::uint32_t>(i)));
     if (!restored) return tl::unexpected(restored.error());
   }
   for (std::size_t i = 0; i < workers_.size(); ++i) {

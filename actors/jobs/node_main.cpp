@@ -40,13 +40,14 @@ int node_main(const NodeCommand& command) {
   System system({.run = std::to_string(command.run_id)}, [](caf::actor_system_config& config) {
     config.add_message_types<caf::id_block::troupe>();
   });
-  NodeActor node = spawn_node(system.get(), {.name = command.name,
-                                             .incarnation = command.incarnation,
-                                             .run_id = command.run_id,
-                                             .coordinator = {},
-                                             .host = command.connect.substr(0, colon),
-                                             .port = static_cast<std::uint16_t>(port),
-                                             .on_end = end});
+  NodeActor node =
+      spawn_node(system.get(), {.name = command.name,
+                                .incarnation = command.incarnation,
+                                .run_id = command.run_id,
+                                .coordinator = {},
+                                .host = command.connect.substr(0, colon),
+                                .port = static_cast<std::uint16_t>(port),
+                                .on_end = [&](const std::string& error, bool) { end(error); }});
   // A terminal's Ctrl-C does not come here (own process group); a TERM from elsewhere ends the node
   // in order.
   auto signals =

@@ -12,9 +12,9 @@
 
 #include "actors/config/printer.hpp"
 #include "actors/config/resume.hpp"
-#include "actors/roles/files.hpp"
 #include "envs/action_map.hpp"
 #include "envs/registry.hpp"
+#include "envs/spec/files.hpp"
 
 namespace troupe::actors {
 

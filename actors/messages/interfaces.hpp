@@ -45,6 +45,7 @@ using HubActor =
 using NodeActor =
     caf::typed_actor<caf::reacts_to<Ping>,               // answered by Pong
                      caf::reacts_to<Peers>,              // passed to the role
+                     caf::reacts_to<StepLimits>,         // passed to the role (shards only)
                      caf::reacts_to<CheckpointRequest>,  // passed to the role
                      caf::reacts_to<EvaluateRequest>,    // passed to the role (evaluator only)
                      caf::reacts_to<Pause>,              // passed to the role
@@ -57,7 +58,8 @@ using NodeActor =
                      caf::reacts_to<beat_atom>>;  // local: link and report clock
 
 // One per node: does the work. Detached, because it computes and waits.
-using RoleActor = caf::typed_actor<caf::reacts_to<Peers>, caf::reacts_to<CheckpointRequest>,
+using RoleActor = caf::typed_actor<caf::reacts_to<Peers>, caf::reacts_to<StepLimits>,
+                                   caf::reacts_to<CheckpointRequest>,
                                    caf::reacts_to<EvaluateRequest>, caf::reacts_to<Pause>,
                                    caf::reacts_to<NormaliserDelta>, caf::reacts_to<Shutdown>,
                                    caf::reacts_to<work_atom>>;  // local: one slice of work

@@ -118,6 +118,7 @@ struct RoleEnded {
   std::string node;
   std::uint32_t incarnation = 0;
   std::string error;
+  bool permanent = false;  // it would fail again: a wrong configuration, a damaged file
 };
 
 // ---- coordinator -> node
@@ -141,6 +142,11 @@ struct Peers {
   std::vector<std::string>
       sample_endpoints;  // likewise; empty strings when shards live with the learner
   std::string parameter_endpoint;
+};
+
+// Steps that each shard may have inserted in all, so that a run ends at stop.actor_steps.
+struct StepLimits {
+  std::vector<std::uint64_t> inserted;  // by shard
 };
 
 struct Ping {
@@ -223,11 +229,12 @@ template <class I> typename I::result_type inspect(I& f, EpisodeDone& x) {
 template <class I> typename I::result_type inspect(I& f, Event& x) {
   return inspect_fields(f, "Event", x.node, x.level, x.kind, x.text); }
 template <class I> typename I::result_type inspect(I& f, RoleEnded& x) {
-  return inspect_fields(f, "RoleEnded", x.node, x.incarnation, x.error); }
+  return inspect_fields(f, "RoleEnded", x.node, x.incarnation, x.error, x.permanent); }
 template <class I> typename I::result_type inspect(I& f, Assignment& x) {
   return inspect_fields(f, "Assignment", x.role, x.index, x.incarnation, x.epoch, x.config, x.run_directory, x.socket_directory, x.restore_directory); }
 template <class I> typename I::result_type inspect(I& f, Peers& x) {
   return inspect_fields(f, "Peers", x.shard_endpoints, x.sample_endpoints, x.parameter_endpoint); }
+template <class I> typename I::result_type inspect(I& f, StepLimits& x) { return inspect_fields(f, "StepLimits", x.inserted); }
 template <class I> typename I::result_type inspect(I& f, Ping& x) { return inspect_fields(f, "Ping", x.number); }
 template <class I> typename I::result_type inspect(I& f, CheckpointRequest& x) {
   return inspect_fields(f, "CheckpointRequest", x.checkpoint, x.directory); }
@@ -262,6 +269,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::Event))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RoleEnded))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Assignment))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Peers))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::StepLimits))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Ping))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluateRequest))

@@ -5,7 +5,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "actors/roles/files.hpp"
+#include "actors/roles/file_sum.hpp"
+#include "replay/checksum.hpp"
 
 namespace troupe::actors {
 
@@ -53,6 +54,14 @@ Result<FilePart> describe_file(const fs::path& directory, const std::string& pat
   return sum_of_file(directory / path).map([&](const FileSum& sum) {
     return FilePart{path, sum.bytes, sum.crc32c};
   });
+}
+
+Result<void> write_parts(std::span<const FileContent> files, const fs::path& directory,
+                         std::vector<FilePart>& parts) {
+  if (auto written = write_files(directory, files); !written) return written;
+  for (const FileContent& file : files)
+    parts.push_back({file.name, file.bytes.size(), replay::crc32c(file.bytes)});
+  return {};
 }
 
 Result<CheckpointInfo> read_checkpoint(const fs::path& directory, bool verify) {

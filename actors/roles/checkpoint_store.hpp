@@ -9,10 +9,12 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "actors/messages/messages.hpp"
+#include "envs/spec/files.hpp"
 #include "envs/spec/result.hpp"
 
 namespace troupe::actors {
@@ -75,6 +77,9 @@ class CheckpointStore {
 Result<CheckpointInfo> read_checkpoint(const std::filesystem::path& directory, bool verify);
 
 // Size and checksum of a written file, as `path` relative to `directory`. O(bytes).
+// Writes files into a checkpoint's directory and appends their descriptions.
+Result<void> write_parts(std::span<const FileContent> files, const std::filesystem::path& directory,
+                         std::vector<FilePart>& parts);
 Result<FilePart> describe_file(const std::filesystem::path& directory, const std::string& path);
 
 }  // namespace troupe::actors

@@ -217,7 +217,8 @@ struct Execute {
     State& state = self->state;
     state.first_incarnation.emplace(action.node, action.incarnation);
     if (auto started = state.host->start(action.node, action.incarnation); !started)
-      state.run->node_ended(action.node, action.incarnation, started.error().message, Clock::now());
+      state.run->node_ended(action.node, action.incarnation, started.error().message, false,
+                            Clock::now());
   }
   void operator()(const KillNode& action) const { self->state.host->kill(action.node); }
   void operator()(const ShutdownNode& action) const {
@@ -250,6 +251,11 @@ struct Execute {
   }
   void operator()(const BeginEvaluation& action) const {
     to_node(self, action.node, EvaluateRequest{action.id, action.actor_steps, action.version});
+  }
+  void operator()(const LimitSteps& action) const {
+    for (const NodePlan& plan : plan_topology(self->state.setup->options))
+      if (plan.role == "learner" || plan.role == "shard")
+        to_node(self, plan.name, StepLimits{action.inserted});
   }
   void operator()(const Tell& action) const { tell(self, action); }
   void operator()(const EndRun& action) const {
@@ -290,7 +296,7 @@ void beat(Self self) {
                       state.setup->counters, now);
   for (const NodeHost::Ended& ended : state.host->take_ended()) {
     withdraw(self, ended.node);
-    state.run->node_ended(ended.node, ended.incarnation, ended.reason, now);
+    state.run->node_ended(ended.node, ended.incarnation, ended.reason, ended.permanent, now);
   }
   state.run->tick(now);
   settle(self);
@@ -332,9 +338,7 @@ CoordinatorActor::behavior_type coordinator_behavior(
       [self](const Event& event) {
         tell(self, Tell{event.node, event.level, event.kind, event.text});
       },
-      [self](const RoleEnded& ended) {
-        self->state.host->note_end(ended.node, ended.incarnation, ended.error);
-      },
+      [self](const RoleEnded& ended) { self->state.host->note_end(ended); },
       [self](const NormaliserDelta& delta) {
         for (const auto& [name, node] : self->state.nodes)
           if (name.starts_with("learner")) self->send(node, delta);
@@ -353,46 +357,6 @@ CoordinatorActor::behavior_type coordinator_behavior(
 CoordinatorActor spawn_coordinator(caf::actor_system& system,
                                    std::shared_ptr<CoordinatorSetup> setup) {
   return system.spawn(coordinator_behavior, std::move(setup));
-}
-
-std::string counters_json(const RunState& state, RunState::Time now) {
-  const RunCounters& counters = state.counters();
-  const RunState::Saved saved = state.saved();
-  std::uint64_t held = 0, removed = 0;
-  std::vector<std::uint64_t> inserted;
-  for (const ShardLedger& shard : saved.shards) {
-    held += shard.held;
-    removed += shard.removed;
-    inserted.push_back(shard.inserted);
-  }
-  return Json{{"lost_with_shard", saved.lost_with_shard},
-              {"inserted", inserted},
-              {"wall_ms", state.wall_ms(now)},
-              {"next_evaluation", counters.next_evaluation},
-              {"incarnations", counters.incarnations},
-              {"version", state.version()},
-              {"ledger",
-               {{"inserted", saved.actor_steps()},
-                {"held", held},
-                {"removed", removed},
-                {"lost_with_shard", saved.lost_with_shard}}}}
-      .dump(2);
-}
-
-Result<RunCounters> counters_from_json(const std::string& json) {
-  try {
-    const Json parsed = Json::parse(json);
-    RunCounters counters;
-    counters.lost_with_shard = parsed.at("lost_with_shard").get<std::uint64_t>();
-    counters.wall_ms = parsed.at("wall_ms").get<std::uint64_t>();
-    counters.next_evaluation = parsed.at("next_evaluation").get<std::uint64_t>();
-    counters.inserted = parsed.value("inserted", counters.inserted);
-    counters.incarnations = parsed.at("incarnations").get<std::map<std::string, std::uint32_t>>();
-    return counters;
-  } catch (const Json::exception& error) {
-    return fail(ErrorCode::kCorrupt,
-                std::string("a checkpoint's state.json cannot be read: ") + error.what());
-  }
 }
 
 }  // namespace troupe::actors

@@ -93,11 +93,7 @@ class EnvironmentRole : public RoleBase {
 
   void checkpoint(const CheckpointRequest& request) override {
     queue_chunks(Clock::now(), kMaxChunkAge);
-    auto parts =
-        save_worker(*worker_, window_, request.directory, context().node).map([](FilePart part) {
-          return std::vector{std::move(part)};
-        });
-    parts_written(request.checkpoint, std::move(parts), "{}");
+    write_parts_later(request, {worker_file(*worker_, window_, context().node)}, "{}");
   }
 
  private:
@@ -106,9 +102,7 @@ class EnvironmentRole : public RoleBase {
     const auto loaded = load_worker(*worker_, window_, directory, context().node);
     if (!loaded && loaded.error().code != ErrorCode::kNotFound)
       warn("restore", "starts with fresh episodes: " + loaded.error().message);
-    // Counted from here on; what waits to be sent again was not counted as the run's yet.
-    before_ = worker_->counters();
-    before_.steps -= std::min(before_.steps, static_cast<std::int64_t>(window_.steps()));
+    before_ = worker_->counters();  // counted from here on
   }
 
   const char* blocked_on() const {
@@ -208,12 +202,12 @@ class EnvironmentRole : public RoleBase {
     const envs::VectorEnvCounters& counters = worker_->counters();
     RoleBoard::Snapshot snapshot;
     auto& c = snapshot.counters;
-    c["actor_steps"] = static_cast<double>(counters.steps - before_.steps);
+    // Those that a shard has: what dies here with unacknowledged chunks never was the run's.
+    c["actor_steps"] = static_cast<double>(acknowledged_);
     c["episodes"] = static_cast<double>(counters.episodes - before_.episodes);
     c["invalid_episodes"] =
         static_cast<double>(counters.invalid_episodes - before_.invalid_episodes);
     c["nan_transitions"] = static_cast<double>(counters.nan_transitions - before_.nan_transitions);
-    c["acknowledged_steps"] = static_cast<double>(acknowledged_);
     c["refused_steps"] = static_cast<double>(refused_);
     c["resent_chunks"] = static_cast<double>(window_.resent());
     blocked_.add_to(c);

@@ -4,10 +4,8 @@
 
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <thread>
 
 #include "actors/roles/batch_source.hpp"
-#include "actors/roles/checkpoint_store.hpp"
 #include "actors/roles/parameter_feed.hpp"
 #include "actors/roles/role_support.hpp"
 #include "actors/roles/shard_host.hpp"
@@ -36,7 +34,9 @@ class LearnerRole final : public RoleBase {
 
   void peers(const Peers& peers) override { source_->set_endpoints(peers.sample_endpoints); }
 
-  void pause(bool) override {}
+  void limit(const StepLimits& limits) override {
+    if (host_) host_->limit(limits);
+  }
 
   void statistics(const NormaliserDelta& delta) override {
     if (auto merged = learner_->merge_observations(delta.bytes); !merged)
@@ -59,33 +59,21 @@ class LearnerRole final : public RoleBase {
   }
 
   void checkpoint(const CheckpointRequest& request) override {
-    const std::filesystem::path directory = request.directory;
     nlohmann::json state = {{"version", learner_->version()}};
-    if (auto saved = learner_->save(directory); !saved)
-      return parts_written(request.checkpoint, tl::unexpected(saved.error()), state.dump());
+    auto files = learner_->snapshot();
+    if (!files)
+      return parts_written(request.checkpoint, tl::unexpected(files.error()), state.dump());
     std::vector<replay::TableSnapshot> cuts;
     if (host_) cuts = host_->cut();
     state["ledgers"] = ShardHost::ledgers(cuts);
     if (!context().options.checkpoint.replay) cuts.clear();
-    // In a thread: updates go on while the cut is written.
-    writer_ = std::jthread([this, request, directory, cuts = std::move(cuts),
-                            state = state.dump()] {
-      auto parts = ShardHost::write_cuts(cuts, directory);
-      for (const char* name : {"parameters.safetensors", "optimizer.safetensors", "learner.json"}) {
-        if (!parts) break;
-        if (!std::filesystem::exists(directory / name)) continue;  // the null learner has fewer
-        auto part = describe_file(directory, name);
-        if (part)
-          parts->push_back(std::move(*part));
-        else
-          parts = tl::unexpected(part.error());
-      }
-      parts_written(request.checkpoint, std::move(parts), state);
-    });
+    write_parts_later(request, std::move(*files), state.dump(),
+                      [cuts = std::move(cuts), directory = request.directory] {
+                        return ShardHost::write_cuts(cuts, directory);
+                      });
   }
 
   void stop() override {
-    if (writer_.joinable()) writer_.join();
     if (host_) host_->stop();
     source_.reset();
   }
@@ -198,7 +186,6 @@ class LearnerRole final : public RoleBase {
   std::map<std::string, double> metrics_;
   std::uint64_t not_finite_ = 0;
   int not_finite_in_a_row_ = 0;
-  std::jthread writer_;
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "actors/config/reader.hpp"
-#include "actors/roles/files.hpp"
 #include "actors/roles/role_context.hpp"
 #include "actors/runtime/link.hpp"
 #include "actors/runtime/log.hpp"
@@ -36,7 +35,8 @@ struct State {
   CoordinatorActor coordinator;
   RoleActor role;
   std::shared_ptr<RoleBoard> board = std::make_shared<RoleBoard>();
-  std::optional<Peers> peers;  // that came before the role
+  std::optional<Peers> peers;        // that came before the role
+  std::optional<StepLimits> limits;  // likewise
   Clock::time_point reported_at{};
   bool ended = false;
   static inline const char* name = "node";
@@ -44,13 +44,13 @@ struct State {
 
 using Self = NodeActor::stateful_pointer<State>;
 
-void end(Self self, const std::string& error) {
+void end(Self self, const std::string& error, bool permanent = false) {
   State& state = self->state;
   if (std::exchange(state.ended, true)) return;
   if (!error.empty()) log_error(state.options.name, error);
   if (state.role) self->send(state.role, Shutdown{"the node ends"});
   state.role = nullptr;
-  if (state.options.on_end) state.options.on_end(error);
+  if (state.options.on_end) state.options.on_end(error, permanent);
   self->quit();
 }
 
@@ -64,17 +64,18 @@ void to_role(Self self, const T& message) {
   if (self->state.role) self->send(self->state.role, message);
 }
 
-// The configuration travels as text; the reader names files and lines, so it gets one.
-Result<LoadedConfig> config_of(const Assignment& assignment, const std::string& node) {
-  const auto path = std::filesystem::path(assignment.socket_directory) / (node + ".yaml");
-  return write_file(path, assignment.config).and_then([&] { return load_config(path); });
+// Starting again would not help.
+void fail_for_good(Self self, const std::string& error) {
+  const NodeOptions& options = self->state.options;
+  to_coordinator(self, RoleEnded{options.name, options.incarnation, error, true});
+  end(self, error, true);
 }
 
 void start_role(Self self, const Assignment& assignment) {
   State& state = self->state;
   if (state.role) return;  // the same node after a reconnect
-  auto config = config_of(assignment, state.options.name);
-  if (!config) return end(self, config.error().message);
+  auto config = parse_config(assignment.config, "the configuration of the run");
+  if (!config) return fail_for_good(self, config.error().message);
   RoleContext context{.node = state.options.name,
                       .assignment = assignment,
                       .options = config->options,
@@ -82,9 +83,10 @@ void start_role(Self self, const Assignment& assignment) {
                       .parent = self,
                       .in_process = !state.link.has_value()};
   auto role = spawn_role(self->system(), std::move(context));
-  if (!role) return end(self, role.error().message);
+  if (!role) return fail_for_good(self, role.error().message);
   state.role = *role;
   if (state.peers) self->send(state.role, *state.peers);
+  if (state.limits) self->send(state.role, *state.limits);
 }
 
 void say_hello(Self self, std::uint64_t attempt) {
@@ -188,6 +190,10 @@ NodeActor::behavior_type node_behavior(Self self, const std::shared_ptr<NodeOpti
         self->state.peers = peers;
         to_role(self, peers);
       },
+      [self](const StepLimits& limits) {
+        self->state.limits = limits;
+        to_role(self, limits);
+      },
       [self](const CheckpointRequest& request) { to_role(self, request); },
       [self](const EvaluateRequest& request) { to_role(self, request); },
       [self](const Pause& pause) { to_role(self, pause); },
@@ -211,7 +217,7 @@ NodeActor::behavior_type node_behavior(Self self, const std::shared_ptr<NodeOpti
       [self](const RoleEnded& ended) {
         to_coordinator(self, ended);
         self->state.role = nullptr;
-        end(self, ended.error);
+        end(self, ended.error, ended.permanent);
       },
       [self](beat_atom) { beat(self); },
   };

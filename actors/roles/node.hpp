@@ -19,8 +19,9 @@ struct NodeOptions {
   CoordinatorActor coordinator;
   std::string host;
   std::uint16_t port = 0;
-  // Called once, on the actor's thread, when the node is over; empty error: in order.
-  std::function<void(const std::string& error)> on_end;
+  // Called once, on the actor's thread, when the node is over; empty error: in order. `permanent`:
+  // it would fail the same way again.
+  std::function<void(const std::string& error, bool permanent)> on_end;
 };
 
 NodeActor spawn_node(caf::actor_system& system, NodeOptions options);

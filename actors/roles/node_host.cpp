@@ -39,11 +39,10 @@ class ProcessHost final : public NodeHost {
     if (child != children_.end()) child->second.process.kill();
   }
 
-  void note_end(const std::string& node, std::uint32_t incarnation,
-                const std::string& error) override {
-    const auto child = children_.find(node);
-    if (child != children_.end() && child->second.incarnation == incarnation)
-      child->second.error = error;
+  void note_end(const RoleEnded& said) override {
+    const auto child = children_.find(said.node);
+    if (child != children_.end() && child->second.incarnation == said.incarnation)
+      child->second.said = said;
   }
 
   std::vector<Ended> take_ended() override {
@@ -54,7 +53,8 @@ class ProcessHost final : public NodeHost {
         ++child;
         continue;
       }
-      ended.push_back({child->first, child->second.incarnation, reason(child->second, *status)});
+      ended.push_back({child->first, child->second.incarnation, reason(child->second, *status),
+                       child->second.said.permanent});
       child = children_.erase(child);
     }
     return ended;
@@ -69,11 +69,11 @@ class ProcessHost final : public NodeHost {
   struct Child {
     ChildProcess process;
     std::uint32_t incarnation = 0;
-    std::string error;  // as the node itself said
+    RoleEnded said;  // by the node itself
   };
 
   static std::string reason(const Child& child, const ExitStatus& status) {
-    if (!child.error.empty()) return child.error;
+    if (!child.said.error.empty()) return child.said.error;
     if (status.succeeded()) return "";
     const std::string tail = child.process.log_tail(3);
     return status.describe() + (tail.empty() ? "" : "; its last words: " + tail);
@@ -90,16 +90,17 @@ class LocalHost final : public NodeHost {
 
   Result<void> start(const std::string& node, std::uint32_t incarnation) override {
     nodes_[node] = spawn_node(
-        system_, {.name = node,
-                  .incarnation = incarnation,
-                  .run_id = run_id_,
-                  .coordinator = coordinator_,
-                  .host = {},
-                  .port = 0,
-                  .on_end = [ended = ended_, node, incarnation](const std::string& error) {
-                    const std::lock_guard lock(ended->mutex);
-                    ended->list.push_back({node, incarnation, error});
-                  }});
+        system_,
+        {.name = node,
+         .incarnation = incarnation,
+         .run_id = run_id_,
+         .coordinator = coordinator_,
+         .host = {},
+         .port = 0,
+         .on_end = [ended = ended_, node, incarnation](const std::string& error, bool permanent) {
+           const std::lock_guard lock(ended->mutex);
+           ended->list.push_back({node, incarnation, error, permanent});
+         }});
     return {};
   }
 
@@ -109,7 +110,7 @@ class LocalHost final : public NodeHost {
     if (found != nodes_.end()) caf::anon_send(found->second, Shutdown{"killed"});
   }
 
-  void note_end(const std::string&, std::uint32_t, const std::string&) override {}
+  void note_end(const RoleEnded&) override {}
 
   std::vector<Ended> take_ended() override {
     std::vector<Ended> ended;

@@ -18,7 +18,8 @@ class NodeHost {
   struct Ended {
     std::string node;
     std::uint32_t incarnation = 0;
-    std::string reason;  // empty: in order
+    std::string reason;      // empty: in order
+    bool permanent = false;  // no restart would help
   };
   virtual ~NodeHost() = default;
 
@@ -26,8 +27,7 @@ class NodeHost {
   // At once, without asking. Its end comes out of take_ended.
   virtual void kill(const std::string& node) = 0;
   // The node said why it ends; its end itself follows.
-  virtual void note_end(const std::string& node, std::uint32_t incarnation,
-                        const std::string& error) = 0;
+  virtual void note_end(const RoleEnded& said) = 0;
   // Nodes that ended since the last call, each incarnation once.
   virtual std::vector<Ended> take_ended() = 0;
   virtual std::int64_t pid_of(const std::string& node) const = 0;

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "actors/roles/checkpoint_store.hpp"
 #include "actors/runtime/thread_settings.hpp"
 
 namespace troupe::actors {
@@ -12,6 +13,12 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::milliseconds kReportEvery{100};
+
+// Of an error at the start: the same again, whenever it is tried.
+bool is_permanent(ErrorCode code) {
+  return code == ErrorCode::kInvalidArgument || code == ErrorCode::kNotFound ||
+         code == ErrorCode::kCorrupt;
+}
 
 }  // namespace
 
@@ -36,6 +43,26 @@ void RoleBase::parts_written(std::uint64_t checkpoint, Result<std::vector<FilePa
   else
     written.error = parts.error().message;
   caf::anon_send(context_.parent, std::move(written));
+}
+
+void RoleBase::write_parts_later(const CheckpointRequest& request, std::vector<FileContent> files,
+                                 const std::string& state_json, MoreParts more) {
+  writer_ =
+      std::jthread([this, request, files = std::move(files), state_json, more = std::move(more)] {
+        name_thread("checkpoint");
+        std::vector<FilePart> parts;
+        auto written = write_parts(files, request.directory, parts);
+        if (written && more) {
+          auto others = more();
+          if (others)
+            parts.insert(parts.end(), others->begin(), others->end());
+          else
+            written = tl::unexpected(others.error());
+        }
+        auto all = written ? Result<std::vector<FilePart>>(std::move(parts))
+                           : tl::unexpected(written.error());
+        parts_written(request.checkpoint, std::move(all), state_json);
+      });
 }
 
 void RoleBase::evaluated(EvaluationDone done) const {
@@ -73,10 +100,10 @@ RoleActor::behavior_type drive_role(RoleActor::stateful_pointer<RoleState> self,
                                     NodeActor parent, std::string node, std::uint32_t incarnation) {
   self->state.role = std::move(*role);
   name_thread(node);
-  const auto end = [=](const std::string& error) {
+  const auto end = [=](const std::string& error, bool permanent) {
     if (self->state.role) self->state.role->stop();
     self->state.role.reset();
-    self->send(parent, RoleEnded{node, incarnation, error});
+    self->send(parent, RoleEnded{node, incarnation, error, permanent});
     self->quit();
   };
   self->set_exception_handler([=](std::exception_ptr& pointer) -> caf::error {
@@ -87,24 +114,25 @@ RoleActor::behavior_type drive_role(RoleActor::stateful_pointer<RoleState> self,
       text = exception.what();
     } catch (...) {  // keeps the default text: nothing more is known
     }
-    self->send(parent, RoleEnded{node, incarnation, "unexpected: " + text});
+    self->send(parent, RoleEnded{node, incarnation, "unexpected: " + text, false});
     return caf::sec::runtime_error;
   });
   if (auto started = self->state.role->start(); !started) {
-    end(started.error().message);
+    end(started.error().message, is_permanent(started.error().code));
     return RoleActor::behavior_type::make_empty_behavior();
   }
   self->send(self, work_atom_v);
   return {
       [=](const Peers& peers) { self->state.role->peers(peers); },
+      [=](const StepLimits& limits) { self->state.role->limit(limits); },
       [=](const CheckpointRequest& request) { self->state.role->checkpoint(request); },
       [=](const EvaluateRequest& request) { self->state.role->evaluate(request); },
       [=](const Pause& pause) { self->state.role->pause(pause.paused); },
       [=](const NormaliserDelta& delta) { self->state.role->statistics(delta); },
-      [=](const Shutdown&) { end(""); },
+      [=](const Shutdown&) { end("", false); },
       [=](work_atom) {
         if (auto worked = self->state.role->work(); !worked)
-          end(worked.error().message);
+          end(worked.error().message, false);
         else
           self->send(self, work_atom_v);
       },

@@ -8,11 +8,14 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "actors/roles/role_context.hpp"
+#include "envs/spec/files.hpp"
 
 namespace troupe::actors {
 
@@ -26,13 +29,14 @@ class RoleBase {
   // Once, before all else; calls ready() when the role serves.
   virtual Result<void> start() = 0;
   virtual void peers(const Peers&) {}
+  virtual void limit(const StepLimits&) {}
   virtual void pause(bool) {}
   virtual void evaluate(const EvaluateRequest&) {}
   virtual void statistics(const NormaliserDelta&) {}
   // One slice of work, some milliseconds; may wait a few for something to do. An error ends the
   // role.
   virtual Result<void> work() = 0;
-  // Writes the role's parts, or starts to: answers with parts_written, now or later.
+  // Takes the role's state and hands it to write_parts_later, or answers with parts_written.
   virtual void checkpoint(const CheckpointRequest& request) = 0;
   // Nothing comes after it.
   virtual void stop() {}
@@ -45,6 +49,11 @@ class RoleBase {
   void ready(RoleReady ready) const;
   void parts_written(std::uint64_t checkpoint, Result<std::vector<FilePart>> parts,
                      const std::string& state_json) const;
+  // Writes the files, and then what `more` writes, in a thread of its own, because a disk may take
+  // seconds to sync; then answers with parts_written. Waits for an earlier call's thread.
+  using MoreParts = std::function<Result<std::vector<FilePart>>()>;
+  void write_parts_later(const CheckpointRequest& request, std::vector<FileContent> files,
+                         const std::string& state_json, MoreParts more = {});
   void evaluated(EvaluationDone done) const;
   void episode(std::uint64_t environment, double episode_return, std::uint64_t length,
                std::uint64_t version);  // at most 20 a second go out
@@ -57,6 +66,7 @@ class RoleBase {
  private:
   RoleContext context_;
   std::chrono::steady_clock::time_point reported_{}, episode_sent_{};
+  std::jthread writer_;  // last: joined before what it uses goes
 };
 
 struct RoleState {

@@ -1,5 +1,5 @@
-// Implements the coordinator's decisions: nodes, checkpoints, evaluations. The end of the run is in
-// run_state_end.cpp.
+// Implements the coordinator's decisions about nodes. Checkpoints are in run_state_checkpoint.cpp,
+// evaluations and the end of the run in run_state_end.cpp.
 #include "actors/roles/run_state.hpp"
 
 #include <algorithm>
@@ -11,9 +11,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kJoinTimeout{30000};        // from process start to hello
-constexpr milliseconds kReadyTimeout{60000};       // from hello to a serving role
-constexpr milliseconds kCheckpointTimeout{60000};  // of a periodic checkpoint
+constexpr milliseconds kJoinTimeout{30000};   // from process start to hello
+constexpr milliseconds kReadyTimeout{60000};  // from hello to a serving role
 constexpr milliseconds kEvaluationTimeout{600000};
 
 }  // namespace
@@ -153,6 +152,7 @@ void RunState::role_ready(const std::string& name, std::uint32_t incarnation,
     version_ = version;
     counters_.epoch = incarnation;
   }
+  limits_.clear();  // whoever is new must hear of them
   tell(name, "info", "ready", name + " serves");
 }
 
@@ -170,25 +170,6 @@ void RunState::shard_reported(std::uint32_t shard, const ShardLedger& ledger) {
   if (shard < shards_.size()) shards_[shard] = ledger;
 }
 
-void RunState::shard_cut(std::uint64_t id, std::uint32_t shard, const ShardLedger& ledger) {
-  if (checkpoint_ && checkpoint_->id == id) checkpoint_->cuts[shard] = ledger;
-}
-
-std::uint64_t RunState::Saved::actor_steps() const {
-  std::uint64_t total = lost_with_shard;
-  for (const ShardLedger& shard : shards) total += shard.inserted;
-  return total;
-}
-
-RunState::Saved RunState::saved() const {
-  Saved saved{shards_, counters_.lost_with_shard};
-  if (!checkpoint_) return saved;
-  saved.lost_with_shard = checkpoint_->lost_with_shard;
-  for (const auto& [shard, ledger] : checkpoint_->cuts)
-    if (shard < saved.shards.size()) saved.shards[shard] = ledger;
-  return saved;
-}
-
 bool RunState::shards_ready() const {
   return std::none_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
     return entry.second.plan.role == "shard" && entry.second.phase != NodePhase::kReady;
@@ -196,7 +177,7 @@ bool RunState::shards_ready() const {
 }
 
 void RunState::node_ended(const std::string& name, std::uint32_t incarnation,
-                          const std::string& reason, Time now) {
+                          const std::string& reason, bool permanent, Time now) {
   Node* node = find(name, incarnation);
   if (node == nullptr || node->phase == NodePhase::kEnded) return;
   const std::string why = node->kill_reason.empty() ? reason : node->kill_reason;
@@ -216,6 +197,10 @@ void RunState::node_ended(const std::string& name, std::uint32_t incarnation,
     return;
   }
   const std::string cause = why.empty() ? "it left by itself" : why;
+  if (permanent) {
+    tell(name, "error", "gave_up", name + " cannot start: " + cause);
+    return fail(name + " cannot start: " + cause, now);
+  }
   node->restart_at = node->budget.next_restart(now);
   if (node->restart_at) {
     const auto pause = duration_cast<milliseconds>(*node->restart_at - now);
@@ -265,68 +250,6 @@ void RunState::ping(Node& node, Time now) {
   if (node.health == Health::kLost)
     kill(node, "it answered no ping for " +
                    std::to_string(options_.supervision.silent_after.count() / 1000) + " s");
-}
-
-void RunState::begin_checkpoint(Time now, bool final) {
-  Checkpoint checkpoint;
-  checkpoint.id = next_id_++;
-  checkpoint.deadline =
-      now + (final && interrupted_ ? options_.stop.grace * 5 / 8 : kCheckpointTimeout);
-  checkpoint.final = final;
-  checkpoint.lost_with_shard = counters_.lost_with_shard;
-  last_checkpoint_ = now;
-  std::vector<std::string> participants;
-  for (const auto& [name, node] : nodes_)
-    if (node.phase == NodePhase::kReady && !node.killed && node.plan.role != "evaluator") {
-      participants.push_back(name);
-      checkpoint.waiting.insert(name);
-    }
-  checkpoint_ = checkpoint;
-  actions_.push_back(BeginCheckpoint{checkpoint.id, actor_steps(), participants});
-}
-
-void RunState::part_written(const std::string& node, std::uint64_t id, const std::string& error) {
-  if (!checkpoint_ || checkpoint_->id != id || checkpoint_->committing) return;
-  if (!error.empty()) {
-    drop_checkpoint(node + ": " + error);
-    return;
-  }
-  checkpoint_->waiting.erase(node);
-  finish_checkpoint_if_complete();
-}
-
-void RunState::finish_checkpoint_if_complete() {
-  if (!checkpoint_ || checkpoint_->committing || !checkpoint_->waiting.empty()) return;
-  checkpoint_->committing = true;
-  actions_.push_back(CommitCheckpoint{checkpoint_->id});
-}
-
-void RunState::drop_checkpoint(const std::string& reason) {
-  actions_.push_back(AbandonCheckpoint{checkpoint_->id, reason});
-  tell("", "warning", "checkpoint_failed", "checkpoint not written: " + reason);
-  if (checkpoint_->final) final_saved_ = true;  // no second try while stopping
-  checkpoint_.reset();
-}
-
-// Environment actors start fresh episodes where they have no part; nobody else can be missing.
-void RunState::end_waiting() {
-  for (const std::string& name : std::set<std::string>(checkpoint_->waiting)) {
-    if (nodes_.at(name).plan.role != "environment")
-      return drop_checkpoint(name + " did not write its part in time");
-    tell(name, "warning", "part_missing",
-         name + " did not write its part in time; the checkpoint stands without it");
-    checkpoint_->waiting.erase(name);
-  }
-  finish_checkpoint_if_complete();
-}
-
-void RunState::checkpoint_committed(std::uint64_t id, const std::string& error, Time now) {
-  if (!checkpoint_ || checkpoint_->id != id) return;
-  if (!error.empty()) tell("", "error", "checkpoint_failed", "checkpoint not written: " + error);
-  if (checkpoint_->final) final_saved_ = true;
-  if (error.empty()) final_steps_ = saved().actor_steps();
-  last_checkpoint_ = now;
-  checkpoint_.reset();
 }
 
 void RunState::tick(Time now) {

@@ -59,12 +59,16 @@ struct BeginEvaluation {
 struct Tell {  // a line for the log and the watchers
   std::string node, level, kind, text;
 };
+struct LimitSteps {  // of each shard, in all; see StepLimits
+  std::vector<std::uint64_t> inserted;
+};
 struct EndRun {  // every node is gone
   int exit_code = 0;
   std::string text;
 };
-using Action = std::variant<StartNode, KillNode, ShutdownNode, PingNode, PauseNode, BeginCheckpoint,
-                            CommitCheckpoint, AbandonCheckpoint, BeginEvaluation, Tell, EndRun>;
+using Action =
+    std::variant<StartNode, KillNode, ShutdownNode, PingNode, PauseNode, BeginCheckpoint,
+                 CommitCheckpoint, AbandonCheckpoint, BeginEvaluation, Tell, LimitSteps, EndRun>;
 
 // Counters that outlive nodes; saved with every checkpoint.
 struct RunCounters {
@@ -100,10 +104,10 @@ class RunState {
   // What the shard's part of this checkpoint holds.
   void shard_cut(std::uint64_t checkpoint, std::uint32_t shard, const ShardLedger& ledger);
   void learner_reported(std::uint64_t version) { version_ = version; }
-  // `reason` empty: orderly. Comes once per incarnation, when its process (or in-process actor) is
-  // gone.
+  // `reason` empty: orderly. `permanent`: no restart would help. Comes once per incarnation, when
+  // its process (or in-process actor) is gone.
   void node_ended(const std::string& node, std::uint32_t incarnation, const std::string& reason,
-                  Time now);
+                  bool permanent, Time now);
   void part_written(const std::string& node, std::uint64_t checkpoint, const std::string& error);
   void checkpoint_committed(std::uint64_t checkpoint, const std::string& error, Time now);
   void evaluation_done(std::uint64_t evaluation, double mean_return, const std::string& error);
@@ -168,6 +172,7 @@ class RunState {
   void tick_running(Time now);
   void tick_saving(Time now);
   void tick_leaving(Time now);
+  void limit_steps();
   void begin_checkpoint(Time now, bool final);
   void drop_checkpoint(const std::string& reason);
   void finish_checkpoint_if_complete();
@@ -189,6 +194,7 @@ class RunState {
   Phase phase_ = Phase::kRunning;
   Time started_, last_checkpoint_, phase_since_;
   std::uint64_t next_id_ = 1;
+  std::vector<std::uint64_t> limits_;  // last sent
   std::optional<Checkpoint> checkpoint_;
   std::optional<std::uint64_t> evaluation_;  // running
   Time evaluation_since_{};

@@ -17,6 +17,7 @@ void RunState::tick_running(Time now) {
       wall_ms(now) >= static_cast<std::uint64_t>(wanted.wall_time.count()))
     return stop("stop.wall_time reached", false, false, now);
 
+  limit_steps();
   const Node* learner = ready_node("learner");
   if (options_.checkpoint.every.count() > 0 && !checkpoint_ && learner != nullptr &&
       shards_ready() && now - last_checkpoint_ >= options_.checkpoint.every)
@@ -33,6 +34,20 @@ void RunState::tick_running(Time now) {
     const auto every = static_cast<std::uint64_t>(options_.evaluation.every);
     counters_.next_evaluation = (actor_steps() / every + 1) * every;
   }
+}
+
+// With one shard the limit is what the run still lacks. Several share it evenly, and it is dealt
+// anew as they report, so that all of it is used and little more.
+void RunState::limit_steps() {
+  if (options_.stop.actor_steps <= 0) return;
+  const auto wanted = static_cast<std::uint64_t>(options_.stop.actor_steps);
+  const std::uint64_t left = wanted - std::min(wanted, actor_steps());
+  std::vector<std::uint64_t> limits;
+  for (const ShardLedger& shard : shards_)
+    limits.push_back(shard.inserted + (left + shards_.size() - 1) / shards_.size());
+  if (limits == limits_) return;
+  limits_ = limits;
+  actions_.push_back(LimitSteps{std::move(limits)});
 }
 
 void RunState::evaluation_done(std::uint64_t id, double mean_return, const std::string& error) {

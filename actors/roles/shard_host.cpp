@@ -10,11 +10,10 @@
 #include "replay/checkpoint.hpp"
 
 namespace troupe::actors {
-namespace {
 
-std::string file_name(std::uint32_t shard) { return "replay-" + std::to_string(shard) + ".table"; }
-
-}  // namespace
+std::string ShardHost::file_name(std::uint32_t shard) {
+  return "replay-" + std::to_string(shard) + ".table";
+}
 
 Result<std::unique_ptr<ShardHost>> ShardHost::open(const RoleContext& context, std::uint32_t first,
                                                    std::uint32_t count, bool remote_samples) {
@@ -46,6 +45,9 @@ Result<std::unique_ptr<ShardHost>> ShardHost::open(const RoleContext& context, s
         ShardServer::open(shared, context.channel_endpoint(name),
                           remote_samples ? context.channel_endpoint(name + "-samples") : "");
     if (!server) return tl::unexpected(server.error());
+    // Until the coordinator says what the others have.
+    if (options.stop.actor_steps > 0)
+      (*server)->limit(static_cast<std::uint64_t>(options.stop.actor_steps));
     host->tables_.push_back(std::move(shared));
     host->servers_.push_back(std::move(*server));
   }
@@ -79,6 +81,11 @@ void ShardHost::serve() {
 void ShardHost::stop() {
   for (const auto& table : tables_) table->close();
   threads_.clear();  // asks each to stop and joins it
+}
+
+void ShardHost::limit(const StepLimits& limits) {
+  for (std::size_t i = 0; i < servers_.size() && first_ + i < limits.inserted.size(); ++i)
+    servers_[i]->limit(limits.inserted[first_ + i]);
 }
 
 std::vector<replay::TableSnapshot> ShardHost::cut() const {

@@ -32,6 +32,11 @@ class ShardHost {
   // Stops them; waiters at the tables return.
   void stop();
 
+  // Each shard stops taking chunks once it has inserted so many steps.
+  void limit(const StepLimits& limits);
+
+  // Of a shard's table in a checkpoint: "replay-0.table".
+  static std::string file_name(std::uint32_t shard);
   // A cut of all tables now; written by write_cuts from any thread.
   std::vector<replay::TableSnapshot> cut() const;
   // What a checkpoint's state says of the cuts: [{"shard", "inserted", "held", "removed"}], in

@@ -38,24 +38,23 @@ class ShardRole final : public RoleBase {
   }
 
   void checkpoint(const CheckpointRequest& request) override {
-    // In a thread: inserts and samples go on while the cut is written.
-    writer_ = std::jthread([this, request, cuts = host_->cut()] {
-      const nlohmann::json state = {{"ledgers", ShardHost::ledgers(cuts)}};
-      auto parts = context().options.checkpoint.replay
-                       ? ShardHost::write_cuts(cuts, request.directory)
-                       : Result<std::vector<FilePart>>(std::vector<FilePart>{});
-      parts_written(request.checkpoint, std::move(parts), state.dump());
-    });
+    auto cuts = host_->cut();
+    const nlohmann::json state = {{"ledgers", ShardHost::ledgers(cuts)}};
+    if (!context().options.checkpoint.replay) cuts.clear();
+    write_parts_later(request, {}, state.dump(),
+                      [cuts = std::move(cuts), directory = request.directory] {
+                        return ShardHost::write_cuts(cuts, directory);
+                      });
   }
 
+  void limit(const StepLimits& limits) override { host_->limit(limits); }
+
   void stop() override {
-    if (writer_.joinable()) writer_.join();
     if (host_) host_->stop();
   }
 
  private:
   std::unique_ptr<ShardHost> host_;
-  std::jthread writer_;
 };
 
 }  // namespace

@@ -48,7 +48,10 @@ Result<std::unique_ptr<ShardServer>> ShardServer::open(std::shared_ptr<replay::T
 
 ShardServer::ShardServer(std::shared_ptr<replay::Table> table, std::unique_ptr<ChannelServer> data,
                          std::unique_ptr<ChannelServer> samples)
-    : table_(std::move(table)), data_(std::move(data)), samples_(std::move(samples)) {}
+    : table_(std::move(table)),
+      data_(std::move(data)),
+      samples_(std::move(samples)),
+      inserted_(table_->statistics().inserted_steps) {}
 
 void ShardServer::serve(milliseconds timeout) {
   if (!pending_.empty() || !wanted_.empty() || samples_) timeout = std::min(timeout, kRetry);
@@ -94,6 +97,7 @@ void ShardServer::take_chunk(const ChannelServer::Received& received) {
 void ShardServer::insert_pending() {
   while (!pending_.empty()) {
     const Pending& first = pending_.front();
+    if (inserted_ >= limit_) return;
     const replay::InsertOutcome outcome = table_->try_insert(first.chunk);
     if (outcome.kind == replay::InsertOutcome::Kind::kWouldBlock) return;
     const replay::ChunkHeader& header = first.chunk->header;
@@ -102,6 +106,7 @@ void ShardServer::insert_pending() {
              outcome.error.message);
     else
       acknowledge(first.peer, header);
+    if (outcome.kind == replay::InsertOutcome::Kind::kAccepted) inserted_ += header.steps;
     pending_.pop_front();
   }
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,10 @@ class ShardServer {
   // Handles what came in and what the limiter lets pass now; waits at most `timeout` for something
   // new.
   void serve(std::chrono::milliseconds timeout);
+
+  // Chunks wait once the table has inserted so many steps: the last one taken may go beyond. Any
+  // thread.
+  void limit(std::uint64_t inserted_steps) { limit_ = inserted_steps; }
 
   replay::Table& table() { return *table_; }
   // Messages that could not be read; any thread may ask.
@@ -58,7 +63,9 @@ class ShardServer {
   std::deque<Pending> pending_;
   std::deque<Wanted> wanted_;
   replay::Batch batch_;
+  std::uint64_t inserted_;  // steps of the table, restored ones included
   std::atomic<std::uint64_t> corrupt_{0};
+  std::atomic<std::uint64_t> limit_{std::numeric_limits<std::uint64_t>::max()};
 };
 
 }  // namespace troupe::actors

@@ -1,25 +1,20 @@
 // Implements the environment actor's part of a checkpoint.
 #include "actors/roles/worker_file.hpp"
 
-#include "actors/roles/checkpoint_store.hpp"
-#include "actors/roles/files.hpp"
 #include "replay/bytes.hpp"
 
 namespace troupe::actors {
 
 std::string worker_file_name(const std::string& node) { return node + ".state"; }
 
-Result<FilePart> save_worker(const EnvironmentWorker& worker, const SendWindow& window,
-                             const std::filesystem::path& directory, const std::string& node) {
+FileContent worker_file(const EnvironmentWorker& worker, const SendWindow& window,
+                        const std::string& node) {
   std::vector<std::uint8_t> bytes, unacknowledged;
   window.save(unacknowledged);
   replay::ByteWriter writer(bytes);
   writer.array(std::span<const std::uint8_t>(worker.save()));
   writer.array(std::span<const std::uint8_t>(unacknowledged));
-  const std::string name = worker_file_name(node);
-  return write_file(directory / name, bytes.data(), bytes.size()).and_then([&] {
-    return describe_file(directory, name);
-  });
+  return {worker_file_name(node), std::move(bytes)};
 }
 
 Result<void> load_worker(EnvironmentWorker& worker, SendWindow& window,

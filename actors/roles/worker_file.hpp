@@ -4,17 +4,17 @@
 
 #include <filesystem>
 
-#include "actors/messages/messages.hpp"
 #include "actors/roles/environment_worker.hpp"
 #include "actors/roles/send_window.hpp"
+#include "envs/spec/files.hpp"
 
 namespace troupe::actors {
 
 // "actor-0.state"
 std::string worker_file_name(const std::string& node);
 
-Result<FilePart> save_worker(const EnvironmentWorker& worker, const SendWindow& window,
-                             const std::filesystem::path& directory, const std::string& node);
+FileContent worker_file(const EnvironmentWorker& worker, const SendWindow& window,
+                        const std::string& node);
 // kNotFound when the node has no file there; the worker is as new on any error.
 Result<void> load_worker(EnvironmentWorker& worker, SendWindow& window,
                          const std::filesystem::path& directory, const std::string& node);

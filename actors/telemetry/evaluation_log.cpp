@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "actors/telemetry/file_io.hpp"
 #include "actors/telemetry/npz.hpp"
+#include "envs/spec/files.hpp"
 
 namespace troupe::actors::telemetry {
 namespace {
@@ -54,7 +54,7 @@ Result<Entries> to_entries(const NpzArrays& arrays) {
 Result<EvaluationLog> EvaluationLog::open(std::filesystem::path path,
                                           std::int64_t restored_actor_steps) {
   EvaluationLog log(std::move(path));
-  const auto content = read_file(log.path_);
+  const auto content = read_text(log.path_);
   if (!content && content.error().code == ErrorCode::kNotFound) return log;
   if (!content) return tl::unexpected(content.error());
   const auto arrays = decode_npz(*content);
@@ -101,7 +101,7 @@ Result<void> EvaluationLog::save() {
                                  {"results", {shape, std::move(results)}},
                                  {"ep_lengths", {shape, std::move(lengths)}}});
   if (!bytes) return tl::unexpected(bytes.error());
-  auto replaced = replace_file(path_, *bytes);
+  auto replaced = write_file(path_, *bytes);
   if (replaced) needs_save_ = false;
   return replaced;
 }

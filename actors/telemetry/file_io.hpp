@@ -1,4 +1,4 @@
-// Whole files and growing files of a run directory, safe against a crash or a full disk at any
+// Growing files of a run directory, safe against a crash or a full disk at any
 // moment. Errors are kIo and name the path and the system's reason. No thread rule beyond one owner
 // per file.
 #pragma once
@@ -11,12 +11,6 @@
 #include "envs/spec/result.hpp"
 
 namespace troupe::actors::telemetry {
-
-// kNotFound when there is none; kIo for anything but a readable regular file.
-Result<std::string> read_file(const std::filesystem::path& path);
-
-// Temporary name in the same directory, fsync, rename: readers see the old content or the new.
-Result<void> replace_file(const std::filesystem::path& path, std::string_view content);
 
 // Grows by whole records: one that does not fit is taken back, so the file always ends with a whole
 // one.

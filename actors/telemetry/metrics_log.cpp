@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "envs/spec/files.hpp"
+
 namespace troupe::actors::telemetry {
 namespace {
 
@@ -18,7 +20,7 @@ const std::vector<std::string> kFixedColumns = {"time", "elapsed", "actor_steps"
                                                 "learner_updates"};
 
 Result<std::string> read_or_empty(const fs::path& path) {
-  auto content = read_file(path);
+  auto content = read_text(path);
   if (!content && content.error().code == ErrorCode::kNotFound) return std::string();
   return content;
 }
@@ -53,8 +55,7 @@ struct Kept {
 Result<AppendFile> reopen(const fs::path& path, const std::string& before,
                           const std::string& kept) {
   if (kept != before) {
-    if (auto replaced = replace_file(path, kept); !replaced)
-      return tl::unexpected(replaced.error());
+    if (auto replaced = write_file(path, kept); !replaced) return tl::unexpected(replaced.error());
   }
   AppendFile file(path);
   file.continue_at(kept.size());
@@ -188,7 +189,7 @@ Result<void> CsvTable::widen(const std::vector<std::string>& columns) {
     if (!is_header) wider.append(line).append(filling).push_back('\n');
     is_header = false;
   });
-  if (auto replaced = replace_file(file_.path(), wider); !replaced) return replaced;
+  if (auto replaced = write_file(file_.path(), wider); !replaced) return replaced;
   file_.continue_at(wider.size());
   columns_ = columns;
   return {};

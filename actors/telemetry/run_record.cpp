@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "actors/telemetry/file_io.hpp"
 #include "actors/telemetry/run_files.hpp"
+#include "envs/spec/files.hpp"
 
 namespace troupe::actors::telemetry {
 namespace {
@@ -60,7 +60,7 @@ Result<void> record_versions(const fs::path& directory,
                              const std::map<std::string, std::string>& versions, double unix_time) {
   const fs::path path = directory / "versions.json";
   Json list = Json::array();
-  if (const auto content = read_file(path)) {
+  if (const auto content = read_text(path)) {
     list = Json::parse(*content, nullptr, false);
     if (!list.is_array()) {
       return fail(ErrorCode::kCorrupt, "'" + path.string() + "' is not a JSON list: move it away");
@@ -73,13 +73,13 @@ Result<void> record_versions(const fs::path& directory,
     return {};
   }
   list.push_back({{"time", utc(unix_time)}, {"versions", now}});
-  return replace_file(path, list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return write_file(path, list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 Result<void> record_command(const fs::path& directory, const std::vector<std::string>& arguments,
                             double unix_time) {
   const fs::path path = directory / "command.txt";
-  auto content = read_file(path);
+  auto content = read_text(path);
   if (!content && content.error().code != ErrorCode::kNotFound)
     return tl::unexpected(content.error());
   std::string text = content ? *content : "";
@@ -87,7 +87,7 @@ Result<void> record_command(const fs::path& directory, const std::vector<std::st
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     text += (i > 0 ? " " : "") + shell_quoted(arguments[i]);
   }
-  return replace_file(path, text + "\n");
+  return write_file(path, text + "\n");
 }
 
 Announcement announcement_of_this_process(std::string run, std::string endpoint,
@@ -106,8 +106,8 @@ Result<void> announce(const fs::path& directory, const Announcement& announcemen
                      {"snapshot_endpoint", announcement.snapshot_endpoint},
                      {"pid", announcement.pid},
                      {"process_start", announcement.process_start}};
-  return replace_file(directory / "telemetry.json",
-                      json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return write_file(directory / "telemetry.json",
+                    json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 void withdraw_announcement(const fs::path& directory) {
@@ -117,7 +117,7 @@ void withdraw_announcement(const fs::path& directory) {
 
 Result<Announcement> read_announcement(const fs::path& directory) {
   const fs::path path = directory / "telemetry.json";
-  const auto content = read_file(path);
+  const auto content = read_text(path);
   if (!content) return tl::unexpected(content.error());
   try {
     const Json json = Json::parse(*content);

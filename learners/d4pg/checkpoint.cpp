@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "learners/files.hpp"
+#include "envs/spec/files.hpp"
 #include "learners/safetensors.hpp"
 #include "models/inference/checksum.hpp"
 
@@ -169,8 +169,8 @@ Result<void> check_options(const Json& saved, const D4pgModel& model) {
 
 }  // namespace
 
-Result<void> save_checkpoint(const fs::path& directory, const D4pgModel& model,
-                             const D4pgCheckpoint& checkpoint) {
+std::vector<FileContent> encode_checkpoint(const D4pgModel& model,
+                                           const D4pgCheckpoint& checkpoint) {
   Tensors parameters, optimizer;
   add_arrays(parameters, parameter_buffers(model, checkpoint));
   add_arrays(optimizer, optimizer_buffers(model, checkpoint));
@@ -180,8 +180,8 @@ Result<void> save_checkpoint(const fs::path& directory, const D4pgModel& model,
     optimizer[kStatistics] = {
         DType::kU8, {static_cast<std::int64_t>(statistics.size())}, statistics};
   }
-  const std::vector<std::uint8_t> parameter_bytes = encode_safetensors(parameters);
-  const std::vector<std::uint8_t> optimizer_bytes = encode_safetensors(optimizer);
+  std::vector<std::uint8_t> parameter_bytes = encode_safetensors(parameters);
+  std::vector<std::uint8_t> optimizer_bytes = encode_safetensors(optimizer);
   const Json content = {{"format", kFormat},
                         {"algorithm", "d4pg"},
                         {"updates", checkpoint.updates},
@@ -194,11 +194,11 @@ Result<void> save_checkpoint(const fs::path& directory, const D4pgModel& model,
                           {kOptimizerFile, file_entry(optimizer_bytes)}}}};
   const std::string text =
       Json{{"content", content}, {"crc32c", checksum_of(content)}}.dump(2) + "\n";
-  const std::span<const std::uint8_t> manifest{reinterpret_cast<const std::uint8_t*>(text.data()),
-                                               text.size()};
-  if (Result<void> r = write_file(directory / kParametersFile, parameter_bytes); !r) return r;
-  if (Result<void> r = write_file(directory / kOptimizerFile, optimizer_bytes); !r) return r;
-  return write_file(directory / kLearnerFile, manifest);
+  std::vector<FileContent> files;
+  files.push_back({kParametersFile, std::move(parameter_bytes)});
+  files.push_back({kOptimizerFile, std::move(optimizer_bytes)});
+  files.push_back({kLearnerFile, {text.begin(), text.end()}});
+  return files;
 }
 
 Result<D4pgCheckpoint> load_checkpoint(const fs::path& directory, const D4pgModel& model) try {

@@ -31,7 +31,7 @@ class D4pgLearner final : public Learner {
   std::uint64_t version() const override { return replicas_.front()->updates(); }
   std::uint64_t state_hash(int replica) const override;
   int replicas() const override { return static_cast<int>(replicas_.size()); }
-  Result<void> save(const std::filesystem::path& directory) const override;
+  Result<std::vector<FileContent>> snapshot() const override;
   Result<void> load(const std::filesystem::path& directory) override;
 
  private:

@@ -17,7 +17,7 @@ void restore(const std::vector<float>& values, const models::FlatParameters& net
 
 }  // namespace
 
-Result<void> D4pgLearner::save(const std::filesystem::path& directory) const {
+Result<std::vector<FileContent>> D4pgLearner::snapshot() const {
   D4pgReplica& replica = *replicas_.front();
   const D4pgNetworks& networks = replica.networks();
   D4pgCheckpoint checkpoint{.updates = replica.updates(),
@@ -32,7 +32,7 @@ Result<void> D4pgLearner::save(const std::filesystem::path& directory) const {
                             .critic_second = replica.critic_moments().second,
                             .statistics = std::nullopt};
   if (scale_) checkpoint.statistics = statistics_;
-  return save_checkpoint(directory, model_, checkpoint);
+  return encode_checkpoint(model_, checkpoint);
 }
 
 Result<void> D4pgLearner::load(const std::filesystem::path& directory) {

@@ -12,6 +12,7 @@
 #include "envs/dmc/suite_task.hpp"
 #include "envs/time_limit.hpp"
 #include "tests/envs/helpers.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace troupe::envs {
 namespace {
@@ -21,24 +22,11 @@ using testing::value_of;
 
 constexpr double kAllowed = 1e-9;
 
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "troupe-parity-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
 // The reference's numbers, in the order of parity_reference.py.
 std::vector<double> reference(const std::string& task, std::uint64_t seed,
                               const std::vector<double>& actions) {
   const TemporaryFolder folder;
-  const std::string in = folder.file("actions"), out = folder.file("out");
+  const std::string in = (folder / "actions").string(), out = (folder / "out").string();
   std::ofstream(in, std::ios::binary)
       .write(reinterpret_cast<const char*>(actions.data()),
              static_cast<std::streamsize>(actions.size() * sizeof(double)));

@@ -12,6 +12,7 @@
 #include "envs/spec/random.hpp"
 #include "learners/learner.hpp"
 #include "replay/batch.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace troupe::learners {
 
@@ -86,22 +87,5 @@ inline UpdateReport update(Learner& learner, const replay::Batch& batch) {
   EXPECT_TRUE(report) << report.error().message;
   return report ? *std::move(report) : UpdateReport{};
 }
-
-// A fresh folder, removed with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace troupe::learners

@@ -88,6 +88,16 @@ TEST_F(ReaderTest, LaterFilesOverrideWhatTheyExtend) {
   EXPECT_EQ(config.origin("d4pg.batch").text(), path("middle.yaml").string() + ":2");
 }
 
+TEST_F(ReaderTest, ATextIsReadLikeAFileThatExtendsNothing) {
+  const auto config = parse_config("environment: {name: pendulum}\nseed: 3\n", "the text");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->options.seed, 3);
+  const auto wrong = parse_config("seed: x\nextends: a.yaml\n", "the text");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message, testing::HasSubstr("the text:1: seed"));
+  EXPECT_THAT(wrong.error().message, testing::HasSubstr("the text:2: extends belongs into a file"));
+}
+
 TEST_F(ReaderTest, AByteOrderMarkAndWindowsLineEndsAreNoMatter) {
   EXPECT_EQ(load("\xEF\xBB\xBFseed: 9\r\njob: null\r\n").options.job, "null");
 }

@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "actors/roles/files.hpp"
+#include "envs/spec/files.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -88,7 +88,7 @@ TEST_F(CheckpointStoreTest, EveryTruncationAndBitFlipFallsBackToAnOlderOneAndNam
       damaged[i] ^= 0x10;
       if (std::string(name) == "manifest.json" && read_file(file) && std::isspace((*bytes)[i]))
         continue;
-      ASSERT_TRUE(write_file(file, damaged.data(), damaged.size()));
+      ASSERT_TRUE(write_file(file, damaged));
       log_.clear();
       const auto found = newest(store);
       ASSERT_TRUE(found);
@@ -101,10 +101,10 @@ TEST_F(CheckpointStoreTest, EveryTruncationAndBitFlipFallsBackToAnOlderOneAndNam
       }
     }
     for (std::size_t size = 0; size < bytes->size(); size += 3) {
-      ASSERT_TRUE(write_file(file, bytes->data(), size));
+      ASSERT_TRUE(write_file(file, std::span(*bytes).first(size)));
       EXPECT_EQ(newest(store)->directory, older.directory) << name << " " << size;
     }
-    ASSERT_TRUE(write_file(file, bytes->data(), bytes->size()));
+    ASSERT_TRUE(write_file(file, *bytes));
   }
   EXPECT_EQ(newest(store)->directory, newer.directory);
 }

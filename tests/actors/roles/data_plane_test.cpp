@@ -103,6 +103,19 @@ TEST(ShardServer, HoldsBackChunksAndTheirCreditWhileTheLimiterDoes) {
   EXPECT_EQ(shared->statistics().inserted_steps, 12U);
 }
 
+TEST(ShardServer, TakesNoChunkOnceItHasTheStepsItMayHave) {
+  auto server = ShardServer::open(table(), unique_endpoint(), "").value();
+  auto client = open_channel_client(server->data_endpoint(), "actor-0.1").value();
+  server->limit(6);
+  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(client->send(segment(episode(i, 4, 1))));
+  server->serve(milliseconds{100});
+  server->serve(milliseconds{0});
+  EXPECT_EQ(server->table().statistics().inserted_steps, 8U);
+  server->limit(9);
+  server->serve(milliseconds{0});
+  EXPECT_EQ(server->table().statistics().inserted_steps, 12U);
+}
+
 TEST(ShardServer, RefusesForeignAndDamagedChunksByNameSoThatTheyAreNotResent) {
   auto server = ShardServer::open(table(), unique_endpoint(), "").value();
   auto client = open_channel_client(server->data_endpoint(), "actor-0.1").value();

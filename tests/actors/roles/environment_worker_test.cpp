@@ -7,6 +7,7 @@
 #include <map>
 
 #include "actors/roles/worker_file.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -165,15 +166,15 @@ TEST(EnvironmentWorker, RefusesDamagedStateAndStaysUsable) {
 }
 
 TEST(WorkerFile, HoldsWorkerAndUnacknowledgedChunks) {
-  const auto directory = std::filesystem::path(testing::TempDir()) / "worker_file_test";
-  std::filesystem::create_directories(directory);
+  const TemporaryFolder folder;
+  const auto& directory = folder.path();
   auto worker = make(options("probe/const"), 1, 1);
   run(*worker, 20);
   SendWindow window(2, milliseconds{100});
   window.add({3, 1}, 7, std::make_shared<const std::vector<std::uint8_t>>(5, 1));
-  const auto part = save_worker(*worker, window, directory, "actor-2");
-  ASSERT_TRUE(part);
-  EXPECT_EQ(part->path, "actor-2.state");
+  const FileContent file = worker_file(*worker, window, "actor-2");
+  EXPECT_EQ(file.name, "actor-2.state");
+  ASSERT_TRUE(write_file(directory / file.name, file.bytes));
   auto restored = make(options("probe/const"), 1, 1);
   SendWindow restored_window(2, milliseconds{100});
   ASSERT_TRUE(load_worker(*restored, restored_window, directory, "actor-2"));
@@ -181,7 +182,7 @@ TEST(WorkerFile, HoldsWorkerAndUnacknowledgedChunks) {
   EXPECT_EQ(restored->save(), worker->save());
   EXPECT_EQ(load_worker(*restored, restored_window, directory, "actor-9").error().code,
             ErrorCode::kNotFound);
-  std::filesystem::resize_file(directory / "actor-2.state", part->bytes - 1);
+  std::filesystem::resize_file(directory / "actor-2.state", file.bytes.size() - 1);
   const auto cut = load_worker(*restored, restored_window, directory, "actor-2");
   ASSERT_FALSE(cut);
   EXPECT_NE(cut.error().message.find("actor-2.state"), std::string::npos);

@@ -7,7 +7,7 @@
 
 #include "tests/actors/telemetry/python.hpp"
 #include "tests/actors/telemetry/small_disk.hpp"
-#include "tests/actors/telemetry/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace troupe::actors::telemetry {
 namespace {
@@ -21,7 +21,7 @@ std::vector<std::int64_t> steps_of(const EvaluationLog& log) {
 }
 
 TEST(EvaluationLog, NumpyFindsStableBaselinesLayout) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   auto log = EvaluationLog::open(directory / "evaluations.npz", 0);
   ASSERT_TRUE(log) << log.error().message;
   log->add(1000, {.returns = {1.5, 2.5, 3.5}, .lengths = {10, 20, 30}});
@@ -37,7 +37,7 @@ TEST(EvaluationLog, NumpyFindsStableBaselinesLayout) {
 }
 
 TEST(EvaluationLog, AResumeKeepsWhatLiesBeforeTheRestoredStep) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   {
     auto log = EvaluationLog::open(directory / "e.npz", 0);
     for (const int steps : {1000, 2000, 3000}) {
@@ -59,7 +59,7 @@ TEST(EvaluationLog, AResumeKeepsWhatLiesBeforeTheRestoredStep) {
 }
 
 TEST(EvaluationLog, UnequalNumbersOfEpisodesAreFilledUpAndComeBackUnequal) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   auto log = EvaluationLog::open(directory / "e.npz", 0);
   log->add(1, {.returns = {1}, .lengths = {5}});
   log->add(2, {.returns = {2, std::nan("")}, .lengths = {6, 7}});
@@ -70,7 +70,7 @@ TEST(EvaluationLog, UnequalNumbersOfEpisodesAreFilledUpAndComeBackUnequal) {
 }
 
 TEST(EvaluationLog, AFullDiskLosesNothing) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   auto log = EvaluationLog::open(directory / "e.npz", 0);
   {
     const SmallDisk disk(16);
@@ -85,7 +85,7 @@ TEST(EvaluationLog, AFullDiskLosesNothing) {
 }
 
 TEST(EvaluationLog, ADamagedFileIsNamedAndLeftAlone) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_content(directory / "e.npz", "PK not really");
   const auto log = EvaluationLog::open(directory / "e.npz", 0);
   ASSERT_FALSE(log);

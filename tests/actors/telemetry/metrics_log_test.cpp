@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tests/actors/telemetry/small_disk.hpp"
-#include "tests/actors/telemetry/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace troupe::actors::telemetry {
 namespace {
@@ -22,7 +22,7 @@ MetricsRow row(std::int64_t steps, Metrics values = {}) {
 }
 
 TEST(CsvTable, ColumnsStayAndANewNameRewritesTheHeader) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   auto table = CsvTable::open(directory / "p.csv", 0);
   ASSERT_TRUE(table) << table.error().message;
   ASSERT_TRUE(table->append(row(100, {{"b", 1}, {"c", 2.5}})));
@@ -36,7 +36,7 @@ TEST(CsvTable, ColumnsStayAndANewNameRewritesTheHeader) {
 }
 
 TEST(CsvTable, WritesNanAndQuotesNames) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   auto table = CsvTable::open(directory / "p.csv", 0);
   ASSERT_TRUE(table->append(row(1, {{"a,\"b\"", std::nan("")}, {"c", -INFINITY}, {"x\ny", 1}})));
   EXPECT_EQ(content_of(directory / "p.csv"),
@@ -48,7 +48,7 @@ TEST(CsvTable, WritesNanAndQuotesNames) {
 }
 
 TEST(CsvTable, AResumeCutsRowsBeyondTheRestoredStepAndHalfARow) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   {
     auto table = CsvTable::open(directory / "p.csv", 0);
     for (const int steps : {100, 200, 300}) ASSERT_TRUE(table->append(row(steps, {{"a", steps}})));
@@ -66,7 +66,7 @@ TEST(CsvTable, AResumeCutsRowsBeyondTheRestoredStepAndHalfARow) {
 }
 
 TEST(CsvTable, AForeignFileIsRefusedAndLeftAlone) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_content(directory / "p.csv", "a,b\n1,2\n");
   const auto table = CsvTable::open(directory / "p.csv", 0);
   ASSERT_FALSE(table);
@@ -75,7 +75,7 @@ TEST(CsvTable, AForeignFileIsRefusedAndLeftAlone) {
 }
 
 TEST(CsvTable, ADeletedFileGetsItsHeaderAgain) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   auto table = CsvTable::open(directory / "p.csv", 0);
   ASSERT_TRUE(table->append(row(1, {{"a", 1}})));
   std::filesystem::remove(directory / "p.csv");
@@ -85,7 +85,7 @@ TEST(CsvTable, ADeletedFileGetsItsHeaderAgain) {
 }
 
 TEST(CsvTable, AFullDiskWhileTheHeaderGrowsLosesNoRow) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   auto table = CsvTable::open(directory / "p.csv", 0);
   ASSERT_TRUE(table->append(row(1, {{"a", 1}})));
   const std::string before = content_of(directory / "p.csv");
@@ -101,7 +101,7 @@ TEST(CsvTable, AFullDiskWhileTheHeaderGrowsLosesNoRow) {
 }
 
 TEST(JsonLines, HoldsOneObjectPerLineWithNanAsText) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   auto log = JsonLines::open(directory / "m.jsonl", 0);
   ASSERT_TRUE(log) << log.error().message;
   ASSERT_TRUE(log->append(row(10, {{"a", 1.5}, {"b", std::nan("")}, {"c", INFINITY}})));
@@ -112,7 +112,7 @@ TEST(JsonLines, HoldsOneObjectPerLineWithNanAsText) {
 }
 
 TEST(JsonLines, TwoResumesLeaveOneMonotonicCurve) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto session = [&](std::int64_t restored, std::initializer_list<int> steps) {
     auto log = JsonLines::open(directory / "m.jsonl", restored);
     for (const int step : steps) ASSERT_TRUE(log->append(row(step)));

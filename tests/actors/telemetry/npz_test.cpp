@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/actors/telemetry/python.hpp"
-#include "tests/actors/telemetry/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace troupe::actors::telemetry {
 namespace {
@@ -32,7 +32,7 @@ TEST(Npz, SurvivesTheWayThereAndBack) {
 }
 
 TEST(Npz, NumpyReadsIt) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   write_content(directory / "a.npz", *encode_npz(example()));
   const PythonRun python =
       run_python("import numpy as np, zipfile; p='" + (directory / "a.npz").string() +
@@ -45,7 +45,7 @@ TEST(Npz, NumpyReadsIt) {
 }
 
 TEST(Npz, ReadsWhatNumpyWrites) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const PythonRun python =
       run_python("import numpy as np; np.savez('" + (directory / "a.npz").string() +
                  "', x=np.array([1,2,3]), y=np.array([[1.5,2.5]]))");

@@ -7,7 +7,7 @@
 
 #include "tests/actors/telemetry/python.hpp"
 #include "tests/actors/telemetry/small_disk.hpp"
-#include "tests/actors/telemetry/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace troupe::actors::telemetry {
 namespace {
@@ -20,7 +20,7 @@ MetricsRow row(std::int64_t steps) {
 }
 
 TEST(RunFiles, RowsWaitWhileTheDiskIsFullAndNoneIsLost) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   auto files = RunFiles::open(directory.path(), 0);
   ASSERT_TRUE(files) << files.error().message;
   ASSERT_TRUE(files->append(row(1)));
@@ -46,7 +46,7 @@ TEST(RunFiles, RowsWaitWhileTheDiskIsFullAndNoneIsLost) {
 }
 
 TEST(RunFiles, AResumeCutsAllThreeFilesAtTheRestoredStep) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   {
     auto files = RunFiles::open(directory.path(), 0);
     for (const int steps : {10, 20, 30}) {
@@ -63,7 +63,7 @@ TEST(RunFiles, AResumeCutsAllThreeFilesAtTheRestoredStep) {
 }
 
 TEST(RunFiles, AnUnusableDirectoryIsNamedAtTheStart) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const auto missing = RunFiles::open(directory / "missing", 0);
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message, HasSubstr((directory / "missing").string()));
@@ -74,7 +74,7 @@ TEST(RunFiles, AnUnusableDirectoryIsNamedAtTheStart) {
 }
 
 TEST(RunRecord, VersionsGrowOnlyWhenTheyChange) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   ASSERT_TRUE(record_versions(directory.path(), {{"caf", "0.17.6"}}, 1760000000));
   ASSERT_TRUE(record_versions(directory.path(), {{"caf", "0.17.6"}}, 1760000001));
   const std::string once = content_of(directory / "versions.json");
@@ -87,7 +87,7 @@ TEST(RunRecord, VersionsGrowOnlyWhenTheyChange) {
 }
 
 TEST(RunRecord, CommandsCanBePastedIntoAShell) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   ASSERT_TRUE(
       record_command(directory.path(), {"./troupe", "run", "a b.yaml", "it's"}, 1760000000));
   ASSERT_TRUE(record_command(directory.path(), {"./troupe", "run", ""}, 1760000000));
@@ -97,7 +97,7 @@ TEST(RunRecord, CommandsCanBePastedIntoAShell) {
 }
 
 TEST(RunRecord, TheNewestLiveRunIsFoundAndTheDeadAreNot) {
-  const TemporaryDirectory runs;
+  const TemporaryFolder runs;
   for (const char* name : {"dead", "recycled", "alive", "broken", "empty"}) {
     std::filesystem::create_directory(runs / name);
   }

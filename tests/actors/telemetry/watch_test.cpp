@@ -17,7 +17,7 @@
 
 #include "actors/telemetry/publisher.hpp"
 #include "actors/telemetry/run_files.hpp"
-#include "tests/actors/telemetry/temporary_directory.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace troupe::actors::telemetry {
 namespace {
@@ -154,7 +154,7 @@ TEST(Watch, OnceShowsThePresentAndReturns) {
 }
 
 TEST(Watch, FindsTheNewestLocalRun) {
-  const TemporaryDirectory runs;
+  const TemporaryFolder runs;
   std::filesystem::create_directory(runs / "one");
   const FakeRun run({status("running")});
   ASSERT_TRUE(announce(runs / "one", run.announcement()));
@@ -164,7 +164,7 @@ TEST(Watch, FindsTheNewestLocalRun) {
 }
 
 TEST(Watch, WithoutAnyRunItSaysWhereItLooked) {
-  const TemporaryDirectory runs;
+  const TemporaryFolder runs;
   const Outcome outcome = watch({.runs_directory = runs.path()});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.errors, HasSubstr(runs.path().string()));
@@ -178,7 +178,7 @@ TEST(Watch, AnEndpointThatDoesNotAnswerIsNamed) {
 }
 
 TEST(Watch, ARunThatFallsSilentIsGivenUp) {
-  const TemporaryDirectory runs;
+  const TemporaryFolder runs;
   std::filesystem::create_directory(runs / "one");
   const FakeRun run({});  // answers the snapshot and says nothing more
   ASSERT_TRUE(announce(runs / "one", run.announcement()));
@@ -200,7 +200,7 @@ bool read_until(int terminal, std::string& seen, const std::string& text) {
 }
 
 TEST(Watch, OnATerminalItDrawsAScreenFollowsItsSizeAndQuitsAtAKey) {
-  const TemporaryDirectory directory;
+  const TemporaryFolder directory;
   const std::string endpoint = "ipc://" + (directory / "telemetry").string();
   winsize size{};
   size.ws_col = 100;

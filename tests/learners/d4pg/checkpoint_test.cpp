@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "learners/files.hpp"
+#include "envs/spec/files.hpp"
 #include "models/inference/normaliser.hpp"
 #include "tests/learners/batches.hpp"
 

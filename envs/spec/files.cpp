@@ -1,5 +1,5 @@
 // Implements whole-file input and output over POSIX calls: the standard streams have no fsync.
-#include "learners/files.hpp"
+#include "envs/spec/files.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,9 +7,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <string>
 
-namespace troupe::learners {
+namespace troupe {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,19 +71,36 @@ Result<void> write_file(const fs::path& path, std::span<const std::uint8_t> byte
   }
   const Descriptor folder(path.parent_path().empty() ? "." : path.parent_path(),
                           O_RDONLY | O_DIRECTORY);
-  if (folder.value() < 0 || ::fsync(folder.value()) != 0)
-    return refused("sync the folder of", path, errno);
+  if (folder.value() >= 0) (void)::fsync(folder.value());  // not every file system can
+  return {};
+}
+
+Result<void> write_file(const fs::path& path, std::string_view text) {
+  return write_file(path,
+                    std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+}
+
+Result<void> write_files(const fs::path& folder, std::span<const FileContent> files) {
+  for (const FileContent& file : files)
+    if (auto written = write_file(folder / file.name, file.bytes); !written) return written;
   return {};
 }
 
 Result<std::vector<std::uint8_t>> read_file(const fs::path& path) {
-  const Descriptor file(path, O_RDONLY);
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a pipe must not hold us up
   struct stat status {};
   if (file.value() < 0 || ::fstat(file.value(), &status) != 0) return refused("read", path, errno);
+  if (!S_ISREG(status.st_mode))
+    return fail(ErrorCode::kIo, path.string() + " is not a regular file.");
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(status.st_size));
   if (const int error = read_all(file.value(), bytes); error != 0)
     return refused("read", path, error);
   return bytes;
 }
 
-}  // namespace troupe::learners
+Result<std::string> read_text(const fs::path& path) {
+  return read_file(path).map(
+      [](const auto& bytes) { return std::string(bytes.begin(), bytes.end()); });
+}
+
+}  // namespace troupe

@@ -1,4 +1,4 @@
-// A directory that lives as long as one test, and small helpers to look into it.
+// A folder that lives as long as one test, and small helpers to look into it.
 #pragma once
 
 #include <cstdlib>
@@ -7,17 +7,17 @@
 #include <iterator>
 #include <string>
 
-namespace troupe::actors::telemetry {
+namespace troupe {
 
-class TemporaryDirectory {
+class TemporaryFolder {
  public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "telemetry-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
   }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory() {
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -37,4 +37,4 @@ inline void write_content(const std::filesystem::path& path, const std::string& 
   std::ofstream(path, std::ios::binary) << content;
 }
 
-}  // namespace troupe::actors::telemetry
+}  // namespace troupe

@@ -1,11 +1,12 @@
 // Whole files: replaced or left, never half.
-#include "learners/files.hpp"
+#include "envs/spec/files.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
-#include "tests/learners/batches.hpp"
+#include "tests/support/temporary_folder.hpp"
 
-namespace troupe::learners {
+namespace troupe {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -40,5 +41,21 @@ TEST(ReadFile, TellsAMissingFile) {
   EXPECT_EQ(bytes.error().code, ErrorCode::kNotFound);
 }
 
+TEST(ReadFile, TellsAMissingFileFromWhatIsNoFile) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(read_file(folder / "none").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(read_text(folder.path()).error().code, ErrorCode::kIo);
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(read_file(folder / "pipe").error().code, ErrorCode::kIo);
+}
+
+TEST(WriteFiles, WritesEachAndStopsAtTheFirstThatFails) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_files(folder.path(), std::vector<FileContent>{{"a", {1}}, {"b", {2, 3}}}));
+  EXPECT_EQ(read_file(folder / "b"), (Bytes{2, 3}));
+  EXPECT_FALSE(write_files(folder.path(), std::vector<FileContent>{{"none/c", {1}}, {"d", {2}}}));
+  EXPECT_FALSE(std::filesystem::exists(folder / "d"));
+}
+
 }  // namespace
-}  // namespace troupe::learners
+}  // namespace troupe

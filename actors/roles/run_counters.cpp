@@ -1,0 +1,50 @@
+// How the coordinator's counters stand in a checkpoint's state.json.
+#include <nlohmann/json.hpp>
+
+#include "actors/roles/coordinator.hpp"
+
+namespace troupe::actors {
+
+using Json = nlohmann::json;
+
+std::string counters_json(const RunState& state, RunState::Time now) {
+  const RunCounters& counters = state.counters();
+  const RunState::Saved saved = state.saved();
+  std::uint64_t held = 0, removed = 0;
+  std::vector<std::uint64_t> inserted;
+  for (const ShardLedger& shard : saved.shards) {
+    held += shard.held;
+    removed += shard.removed;
+    inserted.push_back(shard.inserted);
+  }
+  return Json{{"lost_with_shard", saved.lost_with_shard},
+              {"inserted", inserted},
+              {"wall_ms", state.wall_ms(now)},
+              {"next_evaluation", counters.next_evaluation},
+              {"incarnations", counters.incarnations},
+              {"version", state.version()},
+              {"ledger",
+               {{"inserted", saved.actor_steps()},
+                {"held", held},
+                {"removed", removed},
+                {"lost_with_shard", saved.lost_with_shard}}}}
+      .dump(2);
+}
+
+Result<RunCounters> counters_from_json(const std::string& json) {
+  try {
+    const Json parsed = Json::parse(json);
+    RunCounters counters;
+    counters.lost_with_shard = parsed.at("lost_with_shard").get<std::uint64_t>();
+    counters.wall_ms = parsed.at("wall_ms").get<std::uint64_t>();
+    counters.next_evaluation = parsed.at("next_evaluation").get<std::uint64_t>();
+    counters.inserted = parsed.value("inserted", counters.inserted);
+    counters.incarnations = parsed.at("incarnations").get<std::map<std::string, std::uint32_t>>();
+    return counters;
+  } catch (const Json::exception& error) {
+    return fail(ErrorCode::kCorrupt,
+                std::string("a checkpoint's state.json cannot be read: ") + error.what());
+  }
+}
+
+}  // namespace troupe::actors

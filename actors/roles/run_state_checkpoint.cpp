@@ -1,0 +1,92 @@
+// The coordinator's checkpoints: begun with all who serve, committed once every part stands.
+#include "actors/roles/run_state.hpp"
+
+namespace troupe::actors {
+namespace {
+
+constexpr std::chrono::milliseconds kCheckpointTimeout{60000};  // of a periodic checkpoint
+
+}  // namespace
+
+void RunState::shard_cut(std::uint64_t id, std::uint32_t shard, const ShardLedger& ledger) {
+  if (checkpoint_ && checkpoint_->id == id) checkpoint_->cuts[shard] = ledger;
+}
+
+std::uint64_t RunState::Saved::actor_steps() const {
+  std::uint64_t total = lost_with_shard;
+  for (const ShardLedger& shard : shards) total += shard.inserted;
+  return total;
+}
+
+RunState::Saved RunState::saved() const {
+  Saved saved{shards_, counters_.lost_with_shard};
+  if (!checkpoint_) return saved;
+  saved.lost_with_shard = checkpoint_->lost_with_shard;
+  for (const auto& [shard, ledger] : checkpoint_->cuts)
+    if (shard < saved.shards.size()) saved.shards[shard] = ledger;
+  return saved;
+}
+
+void RunState::begin_checkpoint(Time now, bool final) {
+  Checkpoint checkpoint;
+  checkpoint.id = next_id_++;
+  checkpoint.deadline =
+      now + (final && interrupted_ ? options_.stop.grace * 5 / 8 : kCheckpointTimeout);
+  checkpoint.final = final;
+  checkpoint.lost_with_shard = counters_.lost_with_shard;
+  last_checkpoint_ = now;
+  std::vector<std::string> participants;
+  for (const auto& [name, node] : nodes_)
+    if (node.phase == NodePhase::kReady && !node.killed && node.plan.role != "evaluator") {
+      participants.push_back(name);
+      checkpoint.waiting.insert(name);
+    }
+  checkpoint_ = checkpoint;
+  actions_.push_back(BeginCheckpoint{checkpoint.id, actor_steps(), participants});
+}
+
+void RunState::part_written(const std::string& node, std::uint64_t id, const std::string& error) {
+  if (!checkpoint_ || checkpoint_->id != id || checkpoint_->committing) return;
+  if (!error.empty()) {
+    drop_checkpoint(node + ": " + error);
+    return;
+  }
+  checkpoint_->waiting.erase(node);
+  finish_checkpoint_if_complete();
+}
+
+void RunState::finish_checkpoint_if_complete() {
+  if (!checkpoint_ || checkpoint_->committing || !checkpoint_->waiting.empty()) return;
+  checkpoint_->committing = true;
+  actions_.push_back(CommitCheckpoint{checkpoint_->id});
+}
+
+void RunState::drop_checkpoint(const std::string& reason) {
+  actions_.push_back(AbandonCheckpoint{checkpoint_->id, reason});
+  tell("", "warning", "checkpoint_failed", "checkpoint not written: " + reason);
+  if (checkpoint_->final) final_saved_ = true;  // no second try while stopping
+  checkpoint_.reset();
+}
+
+// Environment actors start fresh episodes where they have no part; nobody else can be missing.
+void RunState::end_waiting() {
+  for (const std::string& name : std::set<std::string>(checkpoint_->waiting)) {
+    if (nodes_.at(name).plan.role != "environment")
+      return drop_checkpoint(name + " did not write its part in time");
+    tell(name, "warning", "part_missing",
+         name + " did not write its part in time; the checkpoint stands without it");
+    checkpoint_->waiting.erase(name);
+  }
+  finish_checkpoint_if_complete();
+}
+
+void RunState::checkpoint_committed(std::uint64_t id, const std::string& error, Time now) {
+  if (!checkpoint_ || checkpoint_->id != id) return;
+  if (!error.empty()) tell("", "error", "checkpoint_failed", "checkpoint not written: " + error);
+  if (checkpoint_->final) final_saved_ = true;
+  if (error.empty()) final_steps_ = saved().actor_steps();
+  last_checkpoint_ = now;
+  checkpoint_.reset();
+}
+
+}  // namespace troupe::actors
