@@ -1,4 +1,4 @@
-// The checkpoint format of checkpoint.hpp, version 1.
+// The checkpoint format of checkpoint.hpp, version 2.
 #include "replay/checkpoint.hpp"
 
 #include <limits>
@@ -13,7 +13,7 @@ namespace troupe::replay {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x454c424154505254;  // "TRPTABLE"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::uint64_t kHeader = 28, kFrame = 16;  // bytes around the sections, and around each
 constexpr std::uint32_t kOptions = 0x5354504f, kItems = 0x4d455449, kChunks = 0x4b4e4843,
                         kState = 0x54415453;  // "OPTS", "ITEM", "CHNK", "STAT"
@@ -45,6 +45,26 @@ bool same_columns(ByteReader& in, const std::vector<Column>& columns) {
   return same;
 }
 
+void put_shape(ByteWriter& out, const ItemShape& shape) {
+  out.put(static_cast<std::uint8_t>(shape.kind));
+  out.put(shape.length);
+  out.put(shape.period);
+  out.put(shape.burn_in);
+  out.put(static_cast<std::uint8_t>(shape.across_episodes));
+  out.put(static_cast<std::uint8_t>(shape.tail));
+}
+
+ItemShape take_shape(ByteReader& in) {
+  ItemShape shape;
+  shape.kind = static_cast<ItemShape::Kind>(in.take<std::uint8_t>());
+  in.get(shape.length);
+  in.get(shape.period);
+  in.get(shape.burn_in);
+  shape.across_episodes = in.take<std::uint8_t>() != 0;
+  shape.tail = static_cast<ItemShape::Tail>(in.take<std::uint8_t>());
+  return shape;
+}
+
 Bytes encode_options(const TableSnapshot& snapshot) {
   const TableOptions& options = snapshot.options;
   Bytes bytes;
@@ -58,6 +78,7 @@ Bytes encode_options(const TableSnapshot& snapshot) {
   out.put(options.limiter.error_buffer);
   out.put(options.n_step);
   out.put(options.discount);
+  put_shape(out, options.items);
   out.text(options.selector);
   out.text(options.remover);
   out.put(options.shard);
@@ -83,6 +104,7 @@ Result<void> decode_options(const SectionReader& file, const Bytes& bytes,
   in.get(options.limiter.error_buffer);
   in.get(options.n_step);
   in.get(options.discount);
+  options.items = take_shape(in);
   in.text(options.selector);
   in.text(options.remover);
   in.get(options.shard);

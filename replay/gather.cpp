@@ -106,6 +106,13 @@ class Gather {
 
 }  // namespace
 
+Result<void> check_rows(const SampledItems& items, const Batch& batch) {
+  if (batch.items() == static_cast<std::int64_t>(items.items.size())) return {};
+  return fail(ErrorCode::kInvalidArgument, "batch has " + std::to_string(batch.items()) +
+                                               " rows for " + std::to_string(items.items.size()) +
+                                               " items");
+}
+
 std::vector<Column> batch_columns_of(const Signature& signature) {
   std::vector<Column> columns = signature.observation;
   columns.insert(columns.end(), signature.step.begin(), signature.step.end());
@@ -117,14 +124,8 @@ std::vector<Column> batch_columns_of(const Signature& signature) {
   return columns;
 }
 
-Result<void> gather(const SampledItems& items, const Signature& signature,
-                    const std::vector<Column>& columns, Batch& batch) {
-  if (batch.items() != static_cast<std::int64_t>(items.items.size()))
-    return fail(ErrorCode::kInvalidArgument, "batch has " + std::to_string(batch.items()) +
-                                                 " rows for " + std::to_string(items.items.size()) +
-                                                 " items");
-  if (batch.columns() != columns)
-    return fail(ErrorCode::kInvalidArgument, "batch does not have this table's batch_columns()");
+Result<void> gather(const SampledItems& items, const Signature& signature, Batch& batch) {
+  if (auto fits = check_rows(items, batch); !fits) return fits;
   Gather(items, signature, batch).run(items, batch);
   return {};
 }

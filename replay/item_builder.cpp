@@ -2,11 +2,28 @@
 #include "replay/item_builder.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace troupe::replay {
 
-ItemBuilder::ItemBuilder(std::uint32_t n_step, double discount)
-    : n_step_(n_step), discount_(discount) {}
+Result<void> check_item_shape(const ItemShape& shape) {
+  const auto outside = [](const char* name, std::uint32_t value, const std::string& range) {
+    return fail(ErrorCode::kInvalidArgument,
+                std::string(name) + " " + std::to_string(value) + " is not in " + range);
+  };
+  const std::string length = std::to_string(shape.length);
+  if (shape.length < 1 || shape.length > 65535)
+    return outside(shape.is_span() ? "length" : "n_step", shape.length, "1..65535");
+  if (shape.kind != ItemShape::Kind::kSequence) return {};
+  if (shape.period < 1 || shape.period > shape.length)
+    return outside("period", shape.period, "1..length (" + length + ")");
+  if (shape.burn_in >= shape.length)
+    return outside("burn_in", shape.burn_in, "0..length - 1 (length is " + length + ")");
+  return {};
+}
+
+ItemBuilder::ItemBuilder(const ItemShape& shape, double discount)
+    : shape_(shape), discount_(discount) {}
 
 void ItemBuilder::Addition::clear() {
   items.clear();
@@ -44,16 +61,51 @@ ItemBuilder::Verdict ItemBuilder::judge(const ChunkHeader& header) const {
   return found->second.contains(header.sequence) ? Verdict::kDuplicate : Verdict::kNew;
 }
 
-bool ItemBuilder::continues(const Window& window, const ChunkHeader& header) {
+bool ItemBuilder::continues(const Window& window, const ChunkHeader& header) const {
+  if (window.ended) return header.episode == window.episode + 1 && header.first_step == 0;
   return window.episode == header.episode && window.next_step == header.first_step;
 }
 
-// The first step that is still open once the chunk is there: s_{t+n} of all before it is known, or
-// the episode is over.
-std::uint32_t ItemBuilder::build_limit(std::uint32_t first_open, const ChunkHeader& header) const {
-  const std::uint32_t known = header.first_step + header.steps;
-  if (header.ends()) return known;
-  return std::max(first_open, known - std::min(known, n_step_));
+template <class Emit>
+std::uint64_t ItemBuilder::advance(Progress& p, const ChunkHeader& header, Emit emit) const {
+  p.end += header.steps;
+  const std::uint64_t length = shape_.length;
+  const bool ends = header.ends();
+  // s_{t+k} is known: of all steps but the newest, whose successor comes with the next chunk.
+  const auto known = [&](std::uint64_t position) {
+    return position < p.end || (ends && position == p.end);
+  };
+  std::uint64_t dropped = 0;
+  switch (shape_.kind) {
+    case ItemShape::Kind::kNStep:
+      for (; p.next_item < p.end && (ends || known(p.next_item + length)); ++p.next_item)
+        emit(p.next_item, static_cast<std::uint32_t>(std::min(length, p.end - p.next_item)), 1U);
+      p.owned = p.next_item;
+      break;
+    case ItemShape::Kind::kSequence:
+      for (; known(p.next_item + length); p.next_item += shape_.period) {
+        emit(p.next_item, shape_.length,
+             static_cast<std::uint32_t>(p.next_item + length - p.owned));
+        p.owned = p.next_item + length;
+      }
+      if (!ends || shape_.across_episodes) break;
+      if (p.owned < p.end && shape_.tail == ItemShape::Tail::kPad)
+        emit(p.next_item, static_cast<std::uint32_t>(p.end - p.next_item),
+             static_cast<std::uint32_t>(p.end - p.owned));
+      else
+        dropped = p.end - p.owned;
+      p.next_item = p.owned = p.end;
+      break;
+    case ItemShape::Kind::kEpisode:
+      if (!ends) break;
+      if (p.origin == 0 && p.end <= length)
+        emit(0, static_cast<std::uint32_t>(p.end), static_cast<std::uint32_t>(p.end));
+      else
+        dropped = p.end - p.owned;
+      p.next_item = p.owned = p.end;
+      break;
+  }
+  return dropped;
 }
 
 std::uint64_t ItemBuilder::forecast(const ChunkHeader& header) const {
@@ -61,14 +113,17 @@ std::uint64_t ItemBuilder::forecast(const ChunkHeader& header) const {
   const bool same_incarnation =
       worker != seen_.end() && worker->second.incarnation == header.incarnation;
   const auto found = windows_.find({header.worker, header.environment});
-  std::uint32_t first_open = header.first_step;
+  const std::uint64_t first = header.first_step;
+  Progress progress{first, first, first, first};
   if (same_incarnation && found != windows_.end() && continues(found->second, header))
-    first_open = found->second.first_open;
-  return build_limit(first_open, header) - first_open;
+    progress = found->second.progress;
+  std::uint64_t items = 0;
+  advance(progress, header, [&](std::uint64_t, std::uint32_t, std::uint32_t) { ++items; });
+  return items;
 }
 
 void ItemBuilder::drop(const Window& window, Addition& out) {
-  const std::uint32_t steps = window.next_step - window.first_open;
+  const std::uint64_t steps = window.progress.end - window.progress.owned;
   pending_steps_ -= steps;
   out.dropped_steps += steps;
   for (const OpenChunk& open : window.chunks) out.released.push_back(open.slot);
@@ -101,45 +156,60 @@ void ItemBuilder::add(const ChunkPtr& chunk, ChunkSlot slot, Addition& out) {
     windows_.erase(found);
     found = windows_.end();
   }
-  out.continues = found != windows_.end();
-  if (out.continues)
-    out.previous = found->second.chunks.back().slot;
-  else
-    found = windows_.emplace(stream, Window{header.episode, 0, header.first_step, {}}).first;
+  if (found == windows_.end()) {
+    const std::uint64_t first = header.first_step;
+    found = windows_.emplace(stream, Window{}).first;
+    found->second.progress = {first, first, first, first};
+  }
   Window& window = found->second;
+  out.continues = !window.chunks.empty();
+  if (out.continues) out.previous = window.chunks.back().slot;
+  window.episode = header.episode;
   window.next_step = header.first_step + header.steps;
-  window.chunks.push_back({slot, chunk});
+  window.ended = header.ends();
+  window.chunks.push_back({slot, chunk, window.progress.end});
   pending_steps_ += header.steps;
   build(window, header, out);
-  if (header.ends()) windows_.erase(found);
+  if (header.ends() && !shape_.across_episodes) windows_.erase(found);
 }
 
 void ItemBuilder::build(Window& window, const ChunkHeader& last, Addition& out) {
-  const std::uint32_t limit = build_limit(window.first_open, last);
-  const std::uint32_t origin = window.chunks.front().chunk->header.first_step;
-  rewards_.clear();
-  for (const OpenChunk& open : window.chunks)
-    rewards_.insert(rewards_.end(), open.chunk->reward.begin(), open.chunk->reward.end());
-  auto holder = window.chunks.begin();
-  for (std::uint32_t t = window.first_open; t < limit; ++t) {
-    while (t >= holder->chunk->header.first_step + holder->chunk->header.steps) ++holder;
-    const std::uint32_t k = std::min(n_step_, window.next_step - t);
-    double sum = 0, factor = 1;
-    for (std::uint32_t i = 0; i < k; ++i, factor *= discount_)
-      sum += factor * static_cast<double>(rewards_[t - origin + i]);
-    const bool terminal = last.end == EpisodeEnd::kTerminated && t + k == window.next_step;
-    out.items.push_back(
-        {holder->slot, t - holder->chunk->header.first_step, k, terminal, static_cast<float>(sum)});
+  Progress& progress = window.progress;
+  if (!shape_.is_span()) {
+    rewards_.clear();
+    for (const OpenChunk& open : window.chunks)
+      rewards_.insert(rewards_.end(), open.chunk->reward.begin(), open.chunk->reward.end());
   }
-  pending_steps_ -= limit - window.first_open;
-  window.first_open = limit;
-  while (!window.chunks.empty() &&
-         (last.ends() || window.chunks.front().chunk->header.first_step +
-                                 window.chunks.front().chunk->header.steps <=
-                             limit)) {
+  const std::uint64_t before = progress.owned;
+  auto holder = window.chunks.begin();
+  const std::uint64_t dropped = advance(
+      progress, last, [&](std::uint64_t position, std::uint32_t steps, std::uint32_t owned) {
+        while (position >= holder->end()) ++holder;
+        BuiltItem item{.chunk = holder->slot,
+                       .row = static_cast<std::uint32_t>(position - holder->first),
+                       .steps = steps,
+                       .owned = owned};
+        if (!shape_.is_span()) add_return(item, window, last, position);
+        out.items.push_back(item);
+      });
+  out.dropped_steps += dropped;
+  pending_steps_ -= progress.owned - before;
+  const bool over = last.ends() && !shape_.across_episodes;
+  while (!window.chunks.empty() && (over || window.chunks.front().end() <= progress.next_item)) {
     out.released.push_back(window.chunks.front().slot);
     window.chunks.pop_front();
   }
+}
+
+void ItemBuilder::add_return(BuiltItem& item, const Window& window, const ChunkHeader& last,
+                             std::uint64_t position) const {
+  const float* rewards = rewards_.data() + (position - window.chunks.front().first);
+  double sum = 0, factor = 1;
+  for (std::uint32_t i = 0; i < item.steps; ++i, factor *= discount_)
+    sum += factor * static_cast<double>(rewards[i]);
+  item.reward = static_cast<float>(sum);
+  item.terminal =
+      last.end == EpisodeEnd::kTerminated && position + item.steps == window.progress.end;
 }
 
 std::vector<ChunkSlot> ItemBuilder::held_chunks() const {
@@ -163,7 +233,10 @@ void ItemBuilder::save(ByteWriter& out) const {
     out.put(stream.second);
     out.put(window.episode);
     out.put(window.next_step);
-    out.put(window.first_open);
+    out.put(static_cast<std::uint8_t>(window.ended));
+    for (const std::uint64_t position : {window.progress.origin, window.progress.end,
+                                         window.progress.next_item, window.progress.owned})
+      out.put(position);
     std::vector<ChunkSlot> slots;
     for (const OpenChunk& open : window.chunks) slots.push_back(open.slot);
     out.array(std::span<const ChunkSlot>(slots));
@@ -171,7 +244,7 @@ void ItemBuilder::save(ByteWriter& out) const {
 }
 
 bool ItemBuilder::load(ByteReader& in, const std::function<ChunkPtr(ChunkSlot)>& find) {
-  *this = ItemBuilder(n_step_, discount_);
+  *this = ItemBuilder(shape_, discount_);
   for (auto count = in.take<std::uint64_t>(); count > 0 && in.ok(); --count) {
     const auto worker = in.take<std::uint32_t>();
     Seen seen;
@@ -188,25 +261,47 @@ bool ItemBuilder::load(ByteReader& in, const std::function<ChunkPtr(ChunkSlot)>&
     in.get(stream.second);
     in.get(window.episode);
     in.get(window.next_step);
-    in.get(window.first_open);
+    window.ended = in.take<std::uint8_t>() != 0;
+    for (std::uint64_t* position : {&window.progress.origin, &window.progress.end,
+                                    &window.progress.next_item, &window.progress.owned})
+      in.get(*position);
     std::vector<ChunkSlot> slots;
-    if (!in.array(slots) || slots.empty()) return false;
-    std::uint64_t next = 0;
-    for (const ChunkSlot slot : slots) {
-      ChunkPtr chunk = find(slot);
-      if (!chunk) return false;
-      const ChunkHeader& header = chunk->header;
-      const bool in_place = window.chunks.empty() ? header.first_step <= window.first_open
-                                                  : header.first_step == next;
-      if (!in_place || header.episode != window.episode) return false;
-      next = std::uint64_t{header.first_step} + header.steps;
-      window.chunks.push_back({slot, std::move(chunk)});
-    }
-    if (next != window.next_step || window.first_open > next) return false;
-    pending_steps_ += next - window.first_open;
+    if (!in.array(slots) || !load_chunks(window, slots, find)) return false;
+    pending_steps_ += window.progress.end - window.progress.owned;
     if (!windows_.emplace(stream, std::move(window)).second) return false;
   }
   return in.ok();
+}
+
+// False when the chunks are not the consecutive ones that the window says.
+bool ItemBuilder::load_chunks(Window& window, const std::vector<ChunkSlot>& slots,
+                              const std::function<ChunkPtr(ChunkSlot)>& find) const {
+  const Progress& progress = window.progress;
+  if (window.ended && !shape_.across_episodes) return false;
+  if (progress.origin > progress.owned || progress.owned > progress.end ||
+      progress.origin > progress.next_item || progress.next_item > progress.end)
+    return false;
+  // Counted back from the end, where the positions are known.
+  std::uint64_t end = progress.end;
+  for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) {
+    ChunkPtr chunk = find(*slot);
+    if (!chunk || chunk->header.steps > end - progress.origin) return false;
+    const ChunkHeader& header = chunk->header;
+    Window expected;  // as the window stood before the chunk that follows
+    expected.episode = header.episode;
+    expected.next_step = header.first_step + header.steps;
+    expected.ended = header.ends();
+    if (window.chunks.empty()) {
+      if (expected.episode != window.episode || expected.next_step != window.next_step ||
+          expected.ended != window.ended)
+        return false;
+    } else if (!continues(expected, window.chunks.front().chunk->header)) {
+      return false;
+    }
+    end -= header.steps;
+    window.chunks.push_front({*slot, std::move(chunk), end});
+  }
+  return window.chunks.empty() ? progress.next_item == progress.end : end <= progress.next_item;
 }
 
 }  // namespace troupe::replay

@@ -1,14 +1,14 @@
-// Builds n-step items from raw steps as they arrive: the open end of every episode that is being
-// written, and which chunks have been seen. Pure and deterministic; its owner is a table, which
-// calls it under its lock.
+// Builds items from raw steps as they arrive: the open end of every episode that is being written,
+// and which chunks have been seen. Pure and deterministic; its owner is a table, which calls it
+// under its lock.
 //
-// For step t of an episode that ends after L steps the item is (s_t, a_t, R, discount, s_{t+k})
-// with
+// An n-step item: for step t of an episode that ends after L steps the item is (s_t, a_t, R,
+// discount, s_{t+k}) with
 //   k = min(n, L - t)    R = sum_{i<k} gamma^i r_{t+i}    discount = gamma^k, or 0 if the last of
 //   the k
 // steps terminated the episode (Sutton and Barto, Reinforcement Learning, 2nd ed., 7.1). A
 // truncated episode bootstraps from its final observation. An item never holds steps of two
-// episodes.
+// episodes, unless sequences across episodes are asked for (replay/item_shape.hpp).
 #pragma once
 
 #include <array>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "replay/bytes.hpp"
+#include "replay/item_shape.hpp"
 #include "replay/signature.hpp"
 
 namespace troupe::replay {
@@ -28,18 +29,21 @@ namespace troupe::replay {
 using ChunkSlot = std::uint32_t;
 
 struct BuiltItem {
-  ChunkSlot chunk = 0;  // holds s_t and a_t ...
+  ChunkSlot chunk = 0;  // holds the first step ...
   std::uint32_t row =
-      0;  // ... in this row; s_{t+k} is k rows further on, in later chunks if need be
+      0;  // ... in this row; the others and s_{t+k} follow, in later chunks if need be
   std::uint32_t steps = 0;  // k
-  bool terminal = false;    // discount 0
-  float reward = 0;         // R, summed in double
+  // Steps that this item stands for in the ledger: 1 of an n-step item, else those that are in no
+  // earlier item.
+  std::uint32_t owned = 1;
+  bool terminal = false;  // n-step: discount 0
+  float reward = 0;       // n-step: R, summed in double
 };
 
 class ItemBuilder {
  public:
-  // n_step >= 1, 0 <= discount <= 1.
-  ItemBuilder(std::uint32_t n_step, double discount);
+  // `shape` has passed check_item_shape; 0 <= discount <= 1.
+  ItemBuilder(const ItemShape& shape, double discount);
 
   // kStale: from an incarnation of a worker that a newer one has replaced.
   enum class Verdict { kNew, kDuplicate, kStale };
@@ -54,14 +58,14 @@ class ItemBuilder {
   struct Addition {
     std::vector<BuiltItem> items;     // in the order of their steps
     std::vector<ChunkSlot> released;  // chunks that no open window needs any more (each held once)
-    std::uint64_t dropped_steps = 0;  // steps of broken windows: they never become items
+    std::uint64_t dropped_steps = 0;  // that never become part of an item
     bool continues = false;           // the chunk follows `previous` without a gap
     ChunkSlot previous = 0;
     void clear();
   };
   // Takes a chunk whose verdict is kNew; the builder holds `slot` until it is released. A chunk
   // that does not continue its environment's open window (gap, new episode, new incarnation) drops
-  // that window. O(steps x n).
+  // that window. O(steps x n) for n-step items, else O(steps).
   void add(const ChunkPtr& chunk, ChunkSlot slot, Addition& out);
   // Drops the open windows of a worker that will not come back.
   void abandon(std::uint32_t worker, Addition& out);
@@ -75,7 +79,7 @@ class ItemBuilder {
   void save(ByteWriter& out) const;
   bool load(ByteReader& in, const std::function<ChunkPtr(ChunkSlot)>& find);
 
-  std::uint32_t n_step() const { return n_step_; }
+  const ItemShape& shape() const { return shape_; }
   double discount() const { return discount_; }
 
  private:
@@ -90,31 +94,48 @@ class ItemBuilder {
     bool contains(std::uint64_t sequence) const;
     void insert(std::uint64_t sequence);
   };
+  // Positions count the steps of a window; the first is that of its first step in the episode.
   struct OpenChunk {
     ChunkSlot slot = 0;
     ChunkPtr chunk;
+    std::uint64_t first = 0;  // position of its first step
+    std::uint64_t end() const { return first + chunk->header.steps; }
+  };
+  struct Progress {
+    std::uint64_t origin = 0;     // position of the window's first step
+    std::uint64_t end = 0;        // ... after its last one
+    std::uint64_t next_item = 0;  // where the next item begins
+    std::uint64_t owned = 0;      // steps below belong to an item or were dropped
   };
   // The end of an episode whose last items wait for later steps.
   struct Window {
     std::uint64_t episode = 0;
-    std::uint32_t next_step = 0;   // the step that continues the episode
-    std::uint32_t first_open = 0;  // the first step that is in no item
-    std::deque<OpenChunk> chunks;  // from the one that holds first_open on
+    std::uint32_t next_step = 0;  // the step that continues the episode
+    bool ended = false;           // the next chunk begins an episode (across episodes only)
+    Progress progress;
+    std::deque<OpenChunk> chunks;  // from the one that holds next_item on
   };
   using Stream = std::pair<std::uint32_t, std::uint32_t>;  // worker, environment
 
-  static bool continues(const Window& window, const ChunkHeader& header);
-  std::uint32_t build_limit(std::uint32_t first_open, const ChunkHeader& header) const;
+  bool continues(const Window& window, const ChunkHeader& header) const;
+  // Moves on by the chunk's steps; calls emit(position, steps, owned) for each item that they
+  // complete. Returns the steps that are dropped.
+  template <class Emit>
+  std::uint64_t advance(Progress& progress, const ChunkHeader& header, Emit emit) const;
   void drop(const Window& window, Addition& out);
   void mark(const ChunkHeader& header, Addition& out);
   void build(Window& window, const ChunkHeader& last, Addition& out);
+  void add_return(BuiltItem& item, const Window& window, const ChunkHeader& last,
+                  std::uint64_t position) const;
+  bool load_chunks(Window& window, const std::vector<ChunkSlot>& slots,
+                   const std::function<ChunkPtr(ChunkSlot)>& find) const;
 
-  std::uint32_t n_step_;
+  ItemShape shape_;
   double discount_;
   std::map<std::uint32_t, Seen> seen_;
   std::map<Stream, Window> windows_;
   std::uint64_t pending_steps_ = 0;
-  std::vector<float> rewards_;  // scratch of build: rewards of the open steps
+  std::vector<float> rewards_;  // scratch of build: rewards of the open steps, n-step only
 };
 
 }  // namespace troupe::replay

@@ -2,6 +2,7 @@
 #include "replay/item_store.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -9,7 +10,7 @@ namespace troupe::replay {
 
 ItemStore::ItemStore(const TableOptions& options)
     : options_(options),
-      builder_(static_cast<std::uint32_t>(options.n_step), options.discount),
+      builder_(options.shape(), options.discount),
       limiter_(options.limiter),
       selector_(make_selector(options.selector)),
       remover_(make_selector(options.remover)),
@@ -18,7 +19,7 @@ ItemStore::ItemStore(const TableOptions& options)
   const auto expected = static_cast<std::size_t>(std::min<std::int64_t>(options.capacity, 1 << 22));
   items_.reserve(expected);
   chunks_.reserve(expected);
-  for (std::int64_t k = 0; k <= options.n_step; ++k)
+  for (std::int64_t k = 0; !options.items.is_span() && k <= options.n_step; ++k)
     discounts_.push_back(static_cast<float>(std::pow(options.discount, static_cast<double>(k))));
 }
 
@@ -79,13 +80,15 @@ void ItemStore::add_item(const BuiltItem& item, std::vector<ChunkPtr>& garbage) 
     free_items_.pop_back();
   }
   const std::uint32_t generation = items_[slot].generation + 1;
-  items_[slot] = {.chunk = item.chunk,
-                  .row = item.row,
-                  .steps = static_cast<std::uint16_t>(item.steps),
-                  .terminal = item.terminal ? std::uint8_t{1} : std::uint8_t{0},
-                  .live = 1,
-                  .reward = item.reward,
-                  .generation = generation};
+  items_[slot] = {
+      .chunk = item.chunk,
+      .row = item.row,
+      .steps = static_cast<std::uint16_t>(item.steps),
+      .terminal = item.terminal ? std::uint8_t{1} : std::uint8_t{0},
+      .live = 1,
+      .value = options_.items.is_span() ? item.owned : std::bit_cast<std::uint32_t>(item.reward),
+      .generation = generation};
+  owned_steps_ += item.owned;
   walk(item.chunk, item.row, item.steps, [&](ChunkSlot held) { ++chunks_[held].references; });
   selector_->insert(slot, 1.0);
   remover_->insert(slot, 1.0);
@@ -106,7 +109,8 @@ void ItemStore::remove_one(std::vector<ChunkPtr>& garbage) {
   free_items_.push_back(slot);
   limiter_.commit_remove(1);
   ++counters_.removed_items;
-  ++counters_.removed_steps;
+  counters_.removed_steps += owned_steps(item);
+  owned_steps_ -= owned_steps(item);
 }
 
 void ItemStore::shrink(std::size_t capacity, std::vector<ChunkPtr>& garbage) {
@@ -122,23 +126,31 @@ void ItemStore::prefetch(std::span<const Selector::Drawn> drawn) const {
     __builtin_prefetch(chunks_[items_[one.key].chunk].chunk.get());
 }
 
-void ItemStore::draw(std::size_t n, std::vector<SampledItem>& out) {
+void ItemStore::draw(std::size_t n, SampledItems& out) {
   drawn_.clear();
   for (std::size_t i = 0; i < n; ++i) drawn_.push_back(selector_->sample(random_));
   prefetch(drawn_);
-  out.reserve(out.size() + n);
+  out.items.reserve(out.items.size() + n);
   for (const Selector::Drawn& one : drawn_) {
     const ItemRecord& item = items_[one.key];
+    const bool span = options_.items.is_span();
     ChunkSlot last = item.chunk;
-    SampledItem& sampled = out.emplace_back();
-    sampled.next_row = walk(item.chunk, item.row, item.steps, [&](ChunkSlot slot) { last = slot; });
+    SampledItem& sampled = out.items.emplace_back();
+    sampled.middle = static_cast<std::uint32_t>(out.middle.size());
+    sampled.next_row = walk(item.chunk, item.row, item.steps, [&](ChunkSlot slot) {
+      if (span && last != item.chunk) out.middle.push_back(chunks_[last].chunk);
+      last = slot;
+    });
     sampled.chunk = chunks_[item.chunk].chunk;
     if (last != item.chunk) sampled.next_chunk = chunks_[last].chunk;
     sampled.row = item.row;
+    sampled.steps = item.steps;
     sampled.slot = one.key;
     sampled.generation = item.generation;
-    sampled.reward = item.reward;
-    sampled.discount = item.terminal != 0 ? 0.0F : discounts_[item.steps];
+    if (!span) {
+      sampled.reward = std::bit_cast<float>(item.value);
+      sampled.discount = item.terminal != 0 ? 0.0F : discounts_[item.steps];
+    }
     sampled.probability = one.probability;
   }
   limiter_.commit_sample(n);
@@ -163,7 +175,7 @@ void ItemStore::fill(TableStatistics& out) const {
   out.lost_items = counters_.lost_items;
   out.held_items = held_items();
   out.pending_steps = builder_.pending_steps();
-  out.held_steps = out.held_items + out.pending_steps;
+  out.held_steps = owned_steps_ + out.pending_steps;
   out.sampled_items = limiter_.samples();
   out.chunks = chunks_.size() - free_chunks_.size();
   out.bytes_held = bytes_held_;

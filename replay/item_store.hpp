@@ -24,7 +24,7 @@ struct ItemRecord {
   std::uint16_t steps = 0;
   std::uint8_t terminal = 0;
   std::uint8_t live = 0;
-  float reward = 0;
+  std::uint32_t value = 0;  // bits of an n-step item's reward; of another, the steps that it owns
   std::uint32_t generation = 0;
 };
 static_assert(sizeof(ItemRecord) == 20);
@@ -65,7 +65,7 @@ class ItemStore {
   // leave the table go to `garbage`, so that the caller frees them outside its lock.
   std::uint64_t insert(const ChunkPtr& chunk, std::vector<ChunkPtr>& garbage);
   // Draws n items with replacement; at least one must be held.
-  void draw(std::size_t n, std::vector<SampledItem>& out);
+  void draw(std::size_t n, SampledItems& out);
   void abandon(std::uint32_t worker, std::vector<ChunkPtr>& garbage);
   // Removes items until at most `capacity` are held.
   void shrink(std::size_t capacity, std::vector<ChunkPtr>& garbage);
@@ -92,6 +92,9 @@ class ItemStore {
   // returns the row in that one.
   template <class Visit>
   std::uint32_t walk(ChunkSlot slot, std::uint32_t row, std::uint32_t steps, Visit visit) const;
+  std::uint64_t owned_steps(const ItemRecord& item) const {
+    return options_.items.is_span() ? item.value : 1;
+  }
   void prefetch(std::span<const Selector::Drawn> drawn) const;
   Result<void> check_item(const ItemRecord& item) const;
   Result<void> count_references();
@@ -108,6 +111,7 @@ class ItemStore {
   std::vector<ChunkSlot> free_chunks_;
   std::vector<float> discounts_;  // [k] gamma^k
   std::uint64_t bytes_held_ = 0;
+  std::uint64_t owned_steps_ = 0;  // by the items that are held
   StoreCounters counters_;
   ItemBuilder::Addition addition_;      // scratch
   std::vector<Selector::Drawn> drawn_;  // scratch
@@ -118,8 +122,10 @@ std::uint32_t ItemStore::walk(ChunkSlot slot, std::uint32_t row, std::uint32_t s
                               Visit visit) const {
   row += steps;
   visit(slot);
-  while (row >= chunks_[slot].chunk->header.observation_rows()) {
-    row -= chunks_[slot].chunk->header.steps;
+  for (const ChunkHeader* header = &chunks_[slot].chunk->header;
+       row > header->steps || (row == header->steps && !header->ends());
+       header = &chunks_[slot].chunk->header) {
+    row -= header->steps;
     slot = chunks_[slot].next;
     visit(slot);
   }

@@ -46,20 +46,26 @@ Result<void> ItemStore::check_item(const ItemRecord& item) const {
   if (item.chunk >= chunks_.size() || !chunks_[item.chunk].chunk)
     return corrupt("an item refers to a chunk that is not there");
   const StoredChunk* stored = &chunks_[item.chunk];
-  if (item.row >= stored->chunk->header.steps || item.steps == 0 || item.steps > options_.n_step)
+  const ItemShape& shape = builder_.shape();
+  if (item.row >= stored->chunk->header.steps || item.steps == 0 || item.steps > shape.length ||
+      owned_steps(item) > item.steps)
     return corrupt("an item lies outside its chunk");
   std::uint64_t row = std::uint64_t{item.row} + item.steps;
-  while (row >= stored->chunk->header.observation_rows()) {
+  while (row > stored->chunk->header.steps ||
+         (row == stored->chunk->header.steps && !stored->chunk->header.ends())) {
     const ChunkHeader& header = stored->chunk->header;
-    if (header.ends() || stored->next >= chunks_.size() || !chunks_[stored->next].chunk)
+    if (stored->next >= chunks_.size() || !chunks_[stored->next].chunk)
       return corrupt("an item's last observation is not there");
     row -= header.steps;
     stored = &chunks_[stored->next];
     const ChunkHeader& next = stored->chunk->header;
-    if (next.worker != header.worker || next.incarnation != header.incarnation ||
-        next.environment != header.environment || next.episode != header.episode ||
-        next.first_step != header.first_step + header.steps)
-      return corrupt("an item spans two episodes");
+    const bool follows =
+        header.ends()
+            ? shape.across_episodes && next.first_step == 0 && next.episode == header.episode + 1
+            : next.episode == header.episode && next.first_step == header.first_step + header.steps;
+    if (!follows || next.worker != header.worker || next.incarnation != header.incarnation ||
+        next.environment != header.environment)
+      return corrupt("an item spans steps that do not follow each other");
   }
   return {};
 }
@@ -68,9 +74,11 @@ Result<void> ItemStore::check_item(const ItemRecord& item) const {
 Result<void> ItemStore::count_references() {
   for (StoredChunk& stored : chunks_) stored.references = 0;
   for (const ChunkSlot slot : builder_.held_chunks()) ++chunks_[slot].references;
+  owned_steps_ = 0;
   for (const ItemRecord& item : items_) {
     if (item.live == 0) continue;
     if (auto good = check_item(item); !good) return good;
+    owned_steps_ += owned_steps(item);
     walk(item.chunk, item.row, item.steps, [&](ChunkSlot slot) { ++chunks_[slot].references; });
   }
   bytes_held_ = 0;

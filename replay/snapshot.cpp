@@ -19,6 +19,24 @@ std::string difference(const char* name, double saved, double now) {
   return std::string(name) + " was " + number(saved) + " in the checkpoint, is now " + number(now);
 }
 
+std::string describe(const ItemShape& shape) {
+  const std::string length = std::to_string(shape.length);
+  switch (shape.kind) {
+    case ItemShape::Kind::kNStep:
+      return "items of n_step " + length;
+    case ItemShape::Kind::kEpisode:
+      return "episodes of up to " + length + " steps";
+    case ItemShape::Kind::kSequence:
+      break;
+  }
+  return "sequences of " + length + " steps (period " + std::to_string(shape.period) +
+         ", burn-in " + std::to_string(shape.burn_in) + ", " +
+         (shape.across_episodes                 ? "across episodes"
+          : shape.tail == ItemShape::Tail::kPad ? "padded tail"
+                                                : "dropped tail") +
+         ")";
+}
+
 }  // namespace
 
 TableSnapshot Table::snapshot() const {
@@ -33,11 +51,14 @@ Result<std::vector<std::string>> Table::compare(const TableSnapshot& snapshot) c
   const TableOptions& saved = snapshot.options;
   if (snapshot.signature != signature_)
     return fail(ErrorCode::kInvalidArgument, "checkpoint holds steps of another environment");
-  if (saved.n_step != options_.n_step || saved.discount != options_.discount)
-    return fail(ErrorCode::kInvalidArgument,
-                "checkpoint holds items of n_step " + std::to_string(saved.n_step) +
-                    " and discount " + number(saved.discount) + "; this table builds n_step " +
-                    std::to_string(options_.n_step) + " and discount " + number(options_.discount));
+  if (saved.shape() != options_.shape())
+    return fail(ErrorCode::kInvalidArgument, "checkpoint holds " + describe(saved.shape()) +
+                                                 "; this table builds " +
+                                                 describe(options_.shape()));
+  if (saved.discount != options_.discount)
+    return fail(ErrorCode::kInvalidArgument, "checkpoint holds items with discount " +
+                                                 number(saved.discount) + "; this table's is " +
+                                                 number(options_.discount));
   if (saved.selector != options_.selector || saved.remover != options_.remover)
     return fail(ErrorCode::kInvalidArgument, "checkpoint was drawn by selector '" + saved.selector +
                                                  "' and removed by '" + saved.remover +

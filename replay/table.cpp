@@ -35,6 +35,7 @@ Result<void> check_options(const TableOptions& options) {
     return invalid("error_buffer must be > 0");
   if (options.n_step < 1 || options.n_step > 65535)
     return invalid("n_step " + std::to_string(options.n_step) + " is not in 1..65535");
+  if (auto good = check_item_shape(options.shape()); !good) return invalid(good.error().message);
   if (!(options.discount >= 0 && options.discount <= 1)) return invalid("discount is not in 0..1");
   for (const std::string& name : {options.selector, options.remover})
     if (!make_selector(name))
@@ -63,7 +64,7 @@ Result<std::unique_ptr<Table>> Table::create(const TableOptions& options, Signat
 Table::Table(const TableOptions& options, Signature signature)
     : options_(options),
       signature_(std::move(signature)),
-      batch_columns_(batch_columns_of(signature_)),
+      batch_columns_(batch_columns_of(signature_, options.shape())),
       store_(std::make_unique<ItemStore>(options)) {}
 
 std::optional<InsertOutcome> Table::check(const Chunk& chunk) {
@@ -146,7 +147,7 @@ std::optional<Result<SampledItems>> Table::sample_locked(std::size_t n) {
   SampledItems sampled;
   sampled.shard = options_.shard;
   sampled.shard_epoch = options_.shard_epoch;
-  store_->draw(n, sampled.items);
+  store_->draw(n, sampled);
   settle_clocks();
   may_insert_.notify_all();
   return Result<SampledItems>(std::move(sampled));
@@ -171,7 +172,11 @@ Result<SampledItems> Table::sample(std::size_t n, Nanoseconds timeout) {
 }
 
 Result<void> Table::gather(const SampledItems& items, Batch& batch) const {
-  return replay::gather(items, signature_, batch_columns_, batch);
+  if (batch.columns() != batch_columns_)
+    return fail(ErrorCode::kInvalidArgument, "batch does not have this table's batch_columns()");
+  const ItemShape shape = options_.shape();
+  return shape.is_span() ? gather_spans(items, signature_, shape, options_.discount, batch)
+                         : replay::gather(items, signature_, batch);
 }
 
 std::size_t Table::update_priorities(std::span<const ItemKey> keys,

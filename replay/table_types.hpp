@@ -7,6 +7,7 @@
 
 #include "envs/spec/result.hpp"
 #include "replay/batch.hpp"
+#include "replay/item_shape.hpp"
 #include "replay/rate_limiter.hpp"
 #include "replay/signature.hpp"
 
@@ -15,13 +16,20 @@ namespace troupe::replay {
 struct TableOptions {
   std::int64_t capacity = 1000000;  // items held at most; one more removes what `remover` names
   LimiterOptions limiter;
-  std::int64_t n_step = 1;  // steps in an item, 1 to 65535
+  std::int64_t n_step = 1;  // steps in an n-step item, 1 to 65535
   double discount = 0.99;   // gamma, 0 to 1
+  ItemShape items;          // its length is n_step's where the kind is n-step
   std::string selector = "uniform";
   std::string remover = "fifo";
   std::uint32_t shard = 0, shard_epoch = 0;  // in every item key
   std::uint64_t seed = 0;                    // of the stream that draws the samples
   std::uint32_t max_chunk_steps = 1U << 20;  // longer chunks are refused
+
+  ItemShape shape() const {
+    ItemShape shape = items;
+    if (!shape.is_span()) shape.length = static_cast<std::uint32_t>(n_step);
+    return shape;
+  }
 };
 
 struct InsertOutcome {
@@ -42,6 +50,8 @@ struct SampledItem {
   ChunkPtr chunk;       // holds s_t and a_t in `row`
   ChunkPtr next_chunk;  // holds s_{t+k} in `next_row`; empty when it is `chunk`
   std::uint32_t row = 0, next_row = 0;
+  std::uint32_t steps = 0;   // k
+  std::uint32_t middle = 0;  // sequences: where its chunks between the two begin in SampledItems
   std::uint32_t slot = 0, generation = 0;
   float reward = 0, discount = 0;
   double probability = 0;  // with which the selector drew it
@@ -49,20 +59,21 @@ struct SampledItem {
 
 struct SampledItems {
   std::vector<SampledItem> items;
+  std::vector<ChunkPtr> middle;  // chunks of sequences between their first and last ones
   std::uint32_t shard = 0, shard_epoch = 0;
 };
 
 // Counters since the table began, restored ones included. The ledger, exact at every moment:
 //   inserted_steps = held_steps + removed_steps + lost_steps
 //   inserted_items = held_items + removed_items + lost_items
-// Every accepted step is the first step of at most one item. It is held while it waits in an open
-// window (pending) or its item is in the table; removed once its item was removed or its window was
-// dropped.
+// Every accepted step belongs to one item: the n-step item that begins with it, or the first
+// sequence or episode that holds it. It is held while it waits in an open window (pending) or its
+// item is in the table; removed once its item was removed or it was dropped.
 struct TableStatistics {
   std::uint64_t inserted_steps = 0, held_steps = 0, removed_steps = 0, lost_steps = 0;
   std::uint64_t inserted_items = 0, held_items = 0, removed_items = 0, lost_items = 0;
   std::uint64_t pending_steps = 0;  // part of held_steps
-  std::uint64_t dropped_steps = 0;  // part of removed_steps: windows that broke off
+  std::uint64_t dropped_steps = 0;  // part of removed_steps: they never became part of an item
   std::uint64_t sampled_items = 0;
   std::uint64_t chunks = 0;      // held
   std::uint64_t bytes_held = 0;  // payload of the held chunks

@@ -118,9 +118,7 @@ class LocalSource final : public BatchSource {
         std::this_thread::sleep_for(kWait);
         continue;
       }
-      if (auto gathered = replay::gather(drawn, tables_.front()->signature(),
-                                         tables_.front()->batch_columns(), batch);
-          !gathered) {
+      if (auto gathered = replay::gather(drawn, tables_.front()->signature(), batch); !gathered) {
         set_reason(gathered.error().message);
         return false;
       }

@@ -17,7 +17,8 @@ using Verdict = ItemBuilder::Verdict;
 
 // A builder with the chunks it was given, so that items can be looked up.
 struct Harness {
-  explicit Harness(std::uint32_t n_step, double discount = 0.9) : builder(n_step, discount) {}
+  explicit Harness(std::uint32_t n_step, double discount = 0.9)
+      : builder({.length = n_step}, discount) {}
 
   std::vector<BuiltItem> add(const ChunkPtr& chunk) {
     EXPECT_EQ(builder.judge(chunk->header), Verdict::kNew);
@@ -109,7 +110,7 @@ TEST(ItemBuilder, AbandonsAWorkerWithoutTouchingOthers) {
 }
 
 TEST(ItemBuilder, KnowsEverySequenceItHasSeenAndNoOther) {
-  ItemBuilder builder(1, 0.9);
+  ItemBuilder builder({.length = 1}, 0.9);
   ItemBuilder::Addition out;
   const auto add = [&](std::uint64_t sequence) {
     builder.add(make_chunk({.sequence = sequence, .episode = sequence, .steps = 1}), 0, out);
@@ -181,7 +182,7 @@ TEST(ItemBuilder, GoesOnAfterSaveAndLoad) {
   ByteWriter out(bytes);
   harness.builder.save(out);
   const auto find = [&](ChunkSlot slot) { return harness.chunks[slot]; };
-  ItemBuilder copy(3, 0.9);
+  ItemBuilder copy({.length = 3}, 0.9);
   ByteReader in(bytes);
   ASSERT_TRUE(copy.load(in, find));
   EXPECT_EQ(copy.pending_steps(), harness.builder.pending_steps());
