@@ -226,8 +226,9 @@ class ZmqServer final : public ChannelServer {
   std::optional<Received> receive(Milliseconds timeout) override {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     for (;;) {
+      // Rounded up: a wait of 1 ms that is rounded down is none, and its caller spins.
       const auto left =
-          std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now());
+          std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
       std::optional<zmq::message_t> peer = receive_first(socket_, left);
       if (peer) {
         if (auto received = read_from(peer->to_string(), peer->more())) return received;

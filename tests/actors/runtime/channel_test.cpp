@@ -73,6 +73,18 @@ TEST_P(ChannelTest, MessagesArriveInOrderAndUnchanged) {
   EXPECT_EQ(server->dropped(), 0u);
 }
 
+TEST_P(ChannelTest, AShortWaitForNothingIsAWait) {
+  auto server = serve();
+  auto client = connect("worker 1.1");
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_FALSE(server->receive(std::chrono::milliseconds{1}));
+    EXPECT_FALSE(client->receive(std::chrono::milliseconds{1}));
+  }
+  // Half of it: the system's own clock may be coarse.
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds{40});
+}
+
 TEST_P(ChannelTest, EachPeerGetsOnlyItsOwnAnswers) {
   auto server = serve();
   auto first = connect("a"), second = connect("b");
