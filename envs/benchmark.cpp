@@ -196,6 +196,7 @@ class Bench {
     result.control_steps = steps_;
     result.physics_steps =
         steps_ * task_->spec().physics_steps + options_.episodes * task_->settling_steps();
+    result.evaluates_again = simulation_.m()->opt.integrator == mjINT_RK4;
     std::vector<double> control, physics, raw_physics, ratio;
     for (std::size_t i = 0; i < env.size(); ++i) {
       control.push_back(static_cast<double>(steps_) / env[i]);

@@ -15,6 +15,7 @@ TEST(EnvBenchmark, CountsSettlingStepsAndComparesEqualWork) {
   ASSERT_TRUE(cheetah) << cheetah.error().message;
   EXPECT_EQ(cheetah->control_steps, 1000);
   EXPECT_EQ(cheetah->physics_steps, 1200);
+  EXPECT_FALSE(cheetah->evaluates_again);
   EXPECT_GT(cheetah->ratio.min, 0);
   EXPECT_LE(cheetah->ratio.min, cheetah->ratio.median);
   EXPECT_LE(cheetah->ratio.median, cheetah->ratio.max);
@@ -23,7 +24,8 @@ TEST(EnvBenchmark, CountsSettlingStepsAndComparesEqualWork) {
 TEST(EnvBenchmark, RunsTheOtherDomains) {
   for (const char* name : {"dmc/cartpole_swingup", "dmc/walker_walk"}) {
     const auto result = benchmark_env({.task = name, .rounds = 5, .episodes = 1});
-    EXPECT_TRUE(result) << result.error().message;
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->evaluates_again, std::string_view(name) == "dmc/cartpole_swingup");
   }
 }
 
