@@ -34,6 +34,17 @@ FileHandle::~FileHandle() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+Result<void> publish_file(const std::filesystem::path& temporary,
+                          const std::filesystem::path& path) {
+  const FileHandle file(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || ::fsync(file.get()) != 0)
+    return fail(ErrorCode::kIo, reason(temporary, "sync"));
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    return fail(ErrorCode::kIo, reason(path, "rename to"));
+  if (!sync_directory_of(path)) return fail(ErrorCode::kIo, reason(path, "sync the folder of"));
+  return {};
+}
+
 SectionWriter::SectionWriter(const std::filesystem::path& path, std::filesystem::path temporary,
                              int descriptor)
     : path_(path), temporary_(std::move(temporary)), file_(descriptor) {

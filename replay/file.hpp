@@ -26,6 +26,11 @@ class FileHandle {
   int descriptor_;
 };
 
+// Syncs the finished file `temporary`, renames it to `path` beside it and syncs their folder: from
+// then on `path` survives a power cut. kIo names the file.
+Result<void> publish_file(const std::filesystem::path& temporary,
+                          const std::filesystem::path& path);
+
 class SectionWriter {
  public:
   // Creates `path` + ".writing" beside it. kIo names the file.

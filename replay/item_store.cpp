@@ -44,18 +44,23 @@ void ItemStore::release_chunk(ChunkSlot slot, std::vector<ChunkPtr>& garbage) {
   free_chunks_.push_back(slot);
 }
 
-std::uint64_t ItemStore::insert(const ChunkPtr& chunk, std::vector<ChunkPtr>& garbage) {
+std::uint64_t ItemStore::insert(const ChunkPtr& chunk, std::vector<ChunkPtr>& garbage,
+                                bool prefilled) {
   const std::uint32_t steps = chunk->header.steps;
   const ChunkSlot slot = store_chunk(chunk);  // the builder's reference
   addition_.clear();
   builder_.add(chunk, slot, addition_);
   if (addition_.continues) chunks_[addition_.previous].next = slot;
-  counters_.inserted_steps += steps;
+  const std::size_t items = addition_.items.size();
+  (prefilled ? counters_.prefilled_steps : counters_.inserted_steps) += steps;
+  (prefilled ? counters_.prefilled_items : counters_.inserted_items) += items;
   for (const BuiltItem& item : addition_.items) add_item(item, garbage);
-  limiter_.commit_insert(addition_.items.size());
-  counters_.inserted_items += addition_.items.size();
+  if (prefilled)
+    limiter_.commit_balanced(items);
+  else
+    limiter_.commit_insert(items);
   settle(garbage);
-  return addition_.items.size();
+  return items;
 }
 
 void ItemStore::settle(std::vector<ChunkPtr>& garbage) {
@@ -173,6 +178,8 @@ void ItemStore::fill(TableStatistics& out) const {
   out.inserted_items = counters_.inserted_items;
   out.removed_items = counters_.removed_items;
   out.lost_items = counters_.lost_items;
+  out.prefilled_steps = counters_.prefilled_steps;
+  out.prefilled_items = counters_.prefilled_items;
   out.held_items = held_items();
   out.pending_steps = builder_.pending_steps();
   out.held_steps = owned_steps_ + out.pending_steps;

@@ -40,6 +40,7 @@ struct StoredChunk {
 struct StoreCounters {
   std::uint64_t inserted_steps = 0, removed_steps = 0, dropped_steps = 0, lost_steps = 0;
   std::uint64_t inserted_items = 0, removed_items = 0, lost_items = 0;
+  std::uint64_t prefilled_steps = 0, prefilled_items = 0;  // at the cut's end, only if not 0
   std::uint64_t duplicate_chunks = 0, stale_chunks = 0, not_finite_chunks = 0, malformed_chunks = 0;
   std::uint64_t priority_updates = 0, stale_priorities = 0;
   std::uint64_t insert_blocked_ns = 0, sample_blocked_ns = 0;
@@ -62,8 +63,10 @@ class ItemStore {
   StoreCounters& counters() { return counters_; }
 
   // Stores a chunk whose verdict is kNew and returns the number of items it completed. Chunks that
-  // leave the table go to `garbage`, so that the caller frees them outside its lock.
-  std::uint64_t insert(const ChunkPtr& chunk, std::vector<ChunkPtr>& garbage);
+  // leave the table go to `garbage`, so that the caller frees them outside its lock. `prefilled`:
+  // it counts as such, and as balanced in the limiter.
+  std::uint64_t insert(const ChunkPtr& chunk, std::vector<ChunkPtr>& garbage,
+                       bool prefilled = false);
   // Draws n items with replacement; at least one must be held.
   void draw(std::size_t n, SampledItems& out);
   void abandon(std::uint32_t worker, std::vector<ChunkPtr>& garbage);

@@ -39,6 +39,10 @@ StoreCut ItemStore::cut() const {
   builder_.save(out);
   selector_->save(out);
   remover_->save(out);
+  if (counters_.prefilled_steps > 0) {
+    out.put(counters_.prefilled_steps);
+    out.put(counters_.prefilled_items);
+  }
   return cut;
 }
 
@@ -115,8 +119,13 @@ Result<void> ItemStore::adopt(StoreCut cut, bool& limits_changed) {
     return slot < chunks_.size() ? chunks_[slot].chunk : ChunkPtr();
   };
   if (!builder_.load(in, find)) return corrupt("the open windows do not fit the chunks");
-  if (!selector_->load(in, live) || !remover_->load(in, live) || !in.finished())
+  if (!selector_->load(in, live) || !remover_->load(in, live))
     return corrupt("the selectors do not fit the items");
+  if (in.remaining() > 0) {
+    in.get(counters_.prefilled_steps);
+    in.get(counters_.prefilled_items);
+  }
+  if (!in.finished()) return corrupt("there are bytes after its last part");
   if (auto good = count_references(); !good) return good;
   return check_ledger();
 }
@@ -131,8 +140,10 @@ Result<void> ItemStore::check_ledger() const {
   TableStatistics sums;
   fill(sums);
   if (sums.held_items + free_items_.size() != items_.size() || sums.held_items != limiter_.held() ||
-      sums.inserted_steps != sums.held_steps + sums.removed_steps + sums.lost_steps ||
-      sums.inserted_items != sums.held_items + sums.removed_items + sums.lost_items)
+      sums.inserted_steps + sums.prefilled_steps !=
+          sums.held_steps + sums.removed_steps + sums.lost_steps ||
+      sums.inserted_items + sums.prefilled_items !=
+          sums.held_items + sums.removed_items + sums.lost_items)
     return corrupt("the ledger does not add up");
   return {};
 }

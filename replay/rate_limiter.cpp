@@ -34,6 +34,13 @@ bool RateLimiter::can_sample(std::uint64_t n) const {
 }
 
 void RateLimiter::commit_insert(std::uint64_t n) { inserts_ += n; }
+void RateLimiter::commit_balanced(std::uint64_t n) {
+  const auto min_size = static_cast<std::uint64_t>(options_.min_size);
+  const std::uint64_t lacking = min_size - std::min(min_size, inserts_);
+  inserts_ += n;
+  shift_ -= options_.samples_per_insert * static_cast<double>(n - std::min(n, lacking));
+}
+
 void RateLimiter::commit_sample(std::uint64_t n) { samples_ += n; }
 void RateLimiter::commit_remove(std::uint64_t n) { removed_ += n; }
 

@@ -43,6 +43,10 @@ class RateLimiter {
   bool can_sample(std::uint64_t n) const;
   // The caller has asked before, or knowingly goes past the limits.
   void commit_insert(std::uint64_t n);
+  // n items that came without waiting and are owed no samples: they are held and meet min_size, and
+  // the cursor stands as if they had been inserted and sampled in balance, so up to min_size it
+  // rises by SPI an item and beyond it stays. measured_spi counts them like any insert.
+  void commit_balanced(std::uint64_t n);
   void commit_sample(std::uint64_t n);
   // n items left the table: counts against min_size only.
   void commit_remove(std::uint64_t n);
@@ -71,7 +75,7 @@ class RateLimiter {
  private:
   LimiterOptions options_;
   std::uint64_t inserts_ = 0, samples_ = 0, removed_ = 0;
-  double shift_ = 0;  // of the cursor, from a load with changed options
+  double shift_ = 0;  // of the cursor, from balanced items or a load with changed options
 };
 
 }  // namespace troupe::replay

@@ -78,7 +78,8 @@ std::optional<InsertOutcome> Table::check(const Chunk& chunk) {
   return refused(finite.error());
 }
 
-std::optional<InsertOutcome> Table::insert_locked(const ChunkPtr& chunk, Garbage& garbage) {
+std::optional<InsertOutcome> Table::insert_locked(const ChunkPtr& chunk, Garbage& garbage,
+                                                  bool prefilled) {
   const ChunkHeader& header = chunk->header;
   if (closed_) return refused({ErrorCode::kUnavailable, kClosed});
   switch (store_->builder().judge(header)) {
@@ -93,11 +94,11 @@ std::optional<InsertOutcome> Table::insert_locked(const ChunkPtr& chunk, Garbage
       break;
   }
   const std::uint64_t expected = store_->builder().forecast(header);
-  if (!store_->limiter().can_insert(expected)) {
+  if (!prefilled && !store_->limiter().can_insert(expected)) {
     insert_blocked_.start(expected);
     return std::nullopt;
   }
-  const std::uint64_t items = store_->insert(chunk, garbage);
+  const std::uint64_t items = store_->insert(chunk, garbage, prefilled);
   settle_clocks();
   if (items > 0 && store_->limiter().can_sample(1)) may_sample_.notify_all();
   return InsertOutcome{InsertOutcome::Kind::kAccepted, items, {}};
@@ -126,6 +127,16 @@ InsertOutcome Table::insert(const ChunkPtr& chunk, Nanoseconds timeout) {
       return outcome.has_value();
     });
   return outcome ? *std::move(outcome) : would_block(insert_reason_locked(chunk->header));
+}
+
+InsertOutcome Table::prefill(const ChunkPtr& chunk) {
+  if (auto bad = check(*chunk)) return *std::move(bad);
+  Garbage garbage;
+  const std::lock_guard lock(mutex_);
+  InsertOutcome outcome = *insert_locked(chunk, garbage, true);
+  if (outcome.kind == InsertOutcome::Kind::kDuplicate)
+    return refused({ErrorCode::kInvalidArgument, describe(chunk->header) + " is there already"});
+  return outcome;
 }
 
 std::string Table::insert_reason_locked(const ChunkHeader& header) const {

@@ -49,6 +49,11 @@ class Table {
   // Waits for the limiter up to `timeout`; kWouldBlock then.
   InsertOutcome insert(const ChunkPtr& chunk, Nanoseconds timeout);
 
+  // Stores a chunk past the limiter, before or beside inserts: kAccepted or kRefused, never waits.
+  // Its items are held and sampled like all others, meet min_size, and owe no samples
+  // (RateLimiter::commit_balanced); in the statistics they are prefilled, not inserted.
+  InsertOutcome prefill(const ChunkPtr& chunk);
+
   // n items drawn with replacement. kUnavailable with the limiter's reason when it holds samples
   // back, or when the table is closed or holds nothing; kTimeout with the reason after `timeout`.
   // O(n) under the lock: references and random numbers, no data.
@@ -107,7 +112,8 @@ class Table {
 
   std::optional<InsertOutcome> check(const Chunk& chunk);
   // Both expect the lock; nullopt: the limiter holds it back.
-  std::optional<InsertOutcome> insert_locked(const ChunkPtr& chunk, Garbage& garbage);
+  std::optional<InsertOutcome> insert_locked(const ChunkPtr& chunk, Garbage& garbage,
+                                             bool prefilled = false);
   std::optional<Result<SampledItems>> sample_locked(std::size_t n);
   void settle_clocks();
   std::string insert_reason_locked(const ChunkHeader& header) const;

@@ -64,15 +64,16 @@ struct SampledItems {
 };
 
 // Counters since the table began, restored ones included. The ledger, exact at every moment:
-//   inserted_steps = held_steps + removed_steps + lost_steps
-//   inserted_items = held_items + removed_items + lost_items
+//   inserted_steps + prefilled_steps = held_steps + removed_steps + lost_steps
+//   inserted_items + prefilled_items = held_items + removed_items + lost_items
 // Every accepted step belongs to one item: the n-step item that begins with it, or the first
 // sequence or episode that holds it. It is held while it waits in an open window (pending) or its
 // item is in the table; removed once its item was removed or it was dropped.
 struct TableStatistics {
   std::uint64_t inserted_steps = 0, held_steps = 0, removed_steps = 0, lost_steps = 0;
   std::uint64_t inserted_items = 0, held_items = 0, removed_items = 0, lost_items = 0;
-  std::uint64_t pending_steps = 0;  // part of held_steps
+  std::uint64_t prefilled_steps = 0, prefilled_items = 0;  // by Table::prefill, not by inserts
+  std::uint64_t pending_steps = 0;                         // part of held_steps
   std::uint64_t dropped_steps = 0;  // part of removed_steps: they never became part of an item
   std::uint64_t sampled_items = 0;
   std::uint64_t chunks = 0;      // held
