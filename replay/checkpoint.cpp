@@ -2,6 +2,7 @@
 #include "replay/checkpoint.hpp"
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "replay/bytes.hpp"
@@ -43,6 +44,27 @@ bool same_columns(ByteReader& in, const std::vector<Column>& columns) {
     same = same && in.ok() && read == column;
   }
   return same;
+}
+
+// Nothing when the bytes describe no columns that a table could have.
+std::optional<std::vector<Column>> take_columns(ByteReader& in) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+  std::vector<Column> columns;
+  for (auto count = in.take<std::uint64_t>(); count > 0 && in.ok(); --count) {
+    Column& column = columns.emplace_back();
+    in.text(column.name);
+    const auto dtype = in.take<std::uint8_t>();
+    column.dtype = static_cast<DType>(dtype);
+    in.array(column.shape);
+    std::int64_t elements = 1;
+    for (const std::int64_t extent : column.shape) {
+      if (extent < 1 || extent > kMostElements / elements) return std::nullopt;
+      elements *= extent;
+    }
+    if (dtype > static_cast<std::uint8_t>(DType::kU64)) return std::nullopt;
+  }
+  if (!in.ok()) return std::nullopt;
+  return columns;
 }
 
 void put_shape(ByteWriter& out, const ItemShape& shape) {
@@ -264,6 +286,23 @@ Result<TableSnapshot> read_checkpoint(const std::filesystem::path& path,
   TableSnapshot snapshot;
   if (auto good = read_all(**file, signature, snapshot); !good) return tl::unexpected(good.error());
   return snapshot;
+}
+
+Result<Signature> read_signature(const std::filesystem::path& path) {
+  auto file = SectionReader::open(path);
+  if (!file) return tl::unexpected(file.error());
+  Bytes bytes;
+  auto read = read_header(**file).and_then(
+      [&] { return read_section(**file, kOptions, "options", bytes); });
+  if (!read) return tl::unexpected(read.error());
+  ByteReader in(bytes);
+  Signature signature;
+  in.get(signature.spec_hash);
+  auto observation = take_columns(in), step = take_columns(in);
+  if (!observation || !step) return (*file)->corrupt("section 'options' names no columns");
+  signature.observation = std::move(*observation);
+  signature.step = std::move(*step);
+  return signature;
 }
 
 Result<std::vector<std::string>> restore(Table& table, const std::filesystem::path& path) {

@@ -29,6 +29,10 @@ Result<std::uint64_t> write_checkpoint(const TableSnapshot& snapshot,
 Result<TableSnapshot> read_checkpoint(const std::filesystem::path& path,
                                       const Signature& signature);
 
+// The columns and spec hash that a file was written with, from its head alone: for tools that look
+// at a table without its environment. Errors as of read_checkpoint.
+Result<Signature> read_signature(const std::filesystem::path& path);
+
 // read_checkpoint, then Table::adopt: the table is unchanged unless all of it is good. Returns what
 // differs between the file's options and the table's, one sentence each; the table's win.
 Result<std::vector<std::string>> restore(Table& table, const std::filesystem::path& path);

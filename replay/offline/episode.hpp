@@ -38,10 +38,10 @@ struct Episode {
 // What goes to the head of a file.
 struct EpisodeFileHead {
   Signature signature;
-  std::string environment;           // registry name; empty: not known
-  std::optional<ActionSpec> action;  // bounds of the environment's own action, if known
-  double discount = 0;               // of the table that the episodes come from; information
-  std::int64_t n_step = 0;           // likewise
+  std::string environment{};           // registry name; empty: not known
+  std::optional<ActionSpec> action{};  // bounds of the environment's own action, if known
+  double discount = 0;                 // of the table that the episodes come from; information
+  std::int64_t n_step = 0;             // likewise
 };
 
 // Where episodes come from: a file, or a table's cut. One owner, one thread.

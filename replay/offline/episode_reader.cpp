@@ -1,6 +1,7 @@
 // Tells the layouts apart, and reads the one with a group for each episode.
 #include "replay/offline/episode_reader.hpp"
 
+#include <cstring>
 #include <limits>
 #include <system_error>
 

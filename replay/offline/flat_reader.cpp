@@ -19,7 +19,7 @@ class FlatFile final : public EpisodeFile {
       : path_(std::move(path)),
         file_(std::move(file)),
         signature_(std::move(signature)),
-        rewards_(file_, layout::kRewards) {
+        rewards_(StoredColumn(file_, layout::kRewards)) {
     info_ = std::move(info);
     info_.layout = "d4rl";
     open_columns();
