@@ -1,6 +1,7 @@
 // Each check is one function that appends a line; check_options is their list.
 #include "actors/config/checks.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -23,7 +24,16 @@ void check_environment(const RunOptions& options, Lines& lines) {
   }
 }
 
-void check_actors(const ActorOptions& actors, Lines& lines) {
+void check_actors(const RunOptions& options, Lines& lines) {
+  const ActorOptions& actors = options.actors;
+  if (is_offline(options)) {
+    if (options.replay.prefill.empty()) {
+      lines.push_back(
+          "actors.count is 0, but replay.prefill names no file; without either there is nothing to "
+          "learn from");
+    }
+    return;
+  }
   if (actors.min > actors.count) {
     lines.push_back("actors.min " + text(actors.min) + " is more than actors.count " +
                     text(actors.count) + "; lower actors.min or raise actors.count");
@@ -38,10 +48,10 @@ replay::LimiterPlan limiter_plan(const RunOptions& options) {
   const learners::LearnerOptions& learner = options.learners.learner;
   return {.capacity = options.replay.capacity,
           .min_size = options.replay.min_size,
-          .samples_per_insert = options.replay.samples_per_insert,
+          .samples_per_insert = samples_per_insert(options),
           .error_buffer = options.replay.error_buffer,
           .shards = options.replay.shards,
-          .environment_actors = options.actors.count,
+          .environment_actors = std::max<std::int64_t>(1, options.actors.count),
           .credit = options.actors.credit,
           .batch = learner.d4pg.batch,
           .prefetch = learner.prefetch,
@@ -118,7 +128,7 @@ LimiterFigures limiter_figures(const RunOptions& options) {
 Result<void> check_options(const RunOptions& options) {
   Lines lines;
   check_environment(options, lines);
-  check_actors(options.actors, lines);
+  check_actors(options, lines);
   check_replay(options, lines);
   check_learners(options.learners, lines);
   check_d4pg(options.learners.learner.d4pg, lines);

@@ -19,6 +19,13 @@ struct LimiterFigures {
 };
 LimiterFigures limiter_figures(const RunOptions& options);
 
+// Whether the run has no environment actors and trains from replay.prefill alone.
+inline bool is_offline(const RunOptions& options) { return options.actors.count == 0; }
+// replay.samples_per_insert, or 0 of an offline run: without inserts there is no ratio to keep.
+inline double samples_per_insert(const RunOptions& options) {
+  return is_offline(options) ? 0 : options.replay.samples_per_insert;
+}
+
 // kInvalidArgument with one line per contradiction. Options out of their described ranges are the
 // reader's business and not looked at again.
 Result<void> check_options(const RunOptions& options);

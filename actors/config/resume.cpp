@@ -31,6 +31,13 @@ Result<ResumedConfig> resume_config(const std::filesystem::path& saved,
   auto resumed = load_config(saved, overrides);
   if (!resumed) return tl::unexpected(resumed.error());
 
+  if ((before->options.actors.count == 0) != (resumed->options.actors.count == 0))
+    return fail(ErrorCode::kInvalidArgument,
+                "actors.count: this run was begun with " +
+                    std::to_string(before->options.actors.count) +
+                    "; a run with environment actors counts their steps, one without counts "
+                    "updates, so start a new run in another directory");
+
   ResumedConfig result{std::move(*resumed), {}};
   for (const Difference& difference : differences(before->options, now->options)) {
     const bool overridden = now->origin(difference.key).kind == Origin::Kind::kCommandLine;

@@ -32,7 +32,9 @@ struct ActorOptions {
 
 template <class Visitor>
 void describe(Visitor& visitor, ActorOptions& options) {
-  visitor.field("count", options.count, between(1, 4096), "Environment actors.");
+  visitor.field("count", options.count, between(0, 4096),
+                "Environment actors; 0 trains from replay.prefill alone, and updates then count "
+                "wherever actor steps would.");
   visitor.field("environments", options.environments, between(1, 4096),
                 "Environments stepped by each environment actor.");
   visitor.field("min", options.min, at_least(1), "Fewest environment actors the run goes on with.");
@@ -50,6 +52,7 @@ struct ReplayOptions {
   double samples_per_insert = 32;  // 0: no ratio, only min_size
   std::optional<double> error_buffer;
   std::string selector = "uniform";
+  std::string prefill;  // a file of episodes; empty: none
 };
 
 template <class Visitor>
@@ -67,6 +70,9 @@ void describe(Visitor& visitor, ReplayOptions& options) {
                 "How far samples may run from samples_per_insert x items, in samples; "
                 "null: 0.1 x min_size x samples_per_insert.");
   visitor.choice("selector", options.selector, {"uniform"}, "How items are drawn.");
+  visitor.field("prefill", options.prefill,
+                "Episodes that a new run's tables begin with, of `troupe replay export`, Minari or "
+                "D4RL; they meet min_size and owe no samples. Empty: none.");
 }
 
 // learners.count, learners.sync, and what the learning library describes itself.

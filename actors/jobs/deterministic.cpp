@@ -6,6 +6,7 @@
 #include "actors/config/checks.hpp"
 #include "actors/roles/batch_source.hpp"
 #include "actors/roles/checkpoint_store.hpp"
+#include "actors/roles/prefill.hpp"
 #include "actors/roles/shard_host.hpp"
 #include "actors/roles/table_setup.hpp"
 #include "actors/roles/worker_file.hpp"
@@ -37,9 +38,8 @@ constexpr const char* kSchedule = "schedule.state";  // published parameters and
 Result<std::unique_ptr<DeterministicRun>> DeterministicRun::make(
     const RunOptions& options, const std::filesystem::path& restore) {
   std::unique_ptr<DeterministicRun> run(new DeterministicRun(options));
-  auto made = run->make_parts().and_then([&] {
-    return restore.empty() ? run->publish(run->learner_->parameters()) : run->restore(restore);
-  });
+  auto made = run->make_parts().and_then(
+      [&] { return restore.empty() ? run->begin() : run->restore(restore); });
   if (!made) return tl::unexpected(made.error());
   return run;
 }
@@ -50,7 +50,7 @@ Result<void> DeterministicRun::make_parts() {
   auto env =
       envs::make_env(options_.environment.name, {.time_limit = options_.environment.time_limit});
   if (!env) return tl::unexpected(env.error());
-  const EnvSpec spec = (*env)->spec();
+  const EnvSpec& spec = spec_ = (*env)->spec();
   for (std::uint32_t i = 0; i < options_.actors.count; ++i) {
     auto worker =
         EnvironmentWorker::make({.environment = options_.environment.name,
@@ -87,6 +87,14 @@ Result<void> DeterministicRun::make_parts() {
   return {};
 }
 
+Result<void> DeterministicRun::begin() {
+  if (!options_.replay.prefill.empty())
+    for (std::uint32_t i = 0; i < tables_.size(); ++i)
+      if (auto filled = prefill_table(options_, spec_, i, *tables_[i]); !filled)
+        return tl::unexpected(filled.error());
+  return publish(learner_->parameters());
+}
+
 Result<void> DeterministicRun::publish(models::ParameterSetPtr set) {
   published_ = std::move(set);
   for (const auto& worker : workers_)
@@ -95,6 +103,7 @@ Result<void> DeterministicRun::publish(models::ParameterSetPtr set) {
 }
 
 Result<void> DeterministicRun::round() {
+  if (is_offline(options_)) return train_offline();
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     if (auto stepped = workers_[i]->step(kNow); !stepped) return stepped;
     replay::Table& table = *tables_[i % tables_.size()];
@@ -106,6 +115,13 @@ Result<void> DeterministicRun::round() {
   auto updated = update();
   if (!updated) return tl::unexpected(updated.error());
   return {};
+}
+
+// Without a ratio the tables give for ever: one update is one round.
+Result<void> DeterministicRun::train_offline() {
+  const auto counts = shares();
+  if (!counts) return fail(ErrorCode::kInvalidArgument, "the tables give no batch to train from");
+  return train(*counts);
 }
 
 Result<void> DeterministicRun::insert(replay::Table& table, replay::Chunk chunk) {
@@ -199,6 +215,7 @@ Result<void> DeterministicRun::train(const std::vector<std::size_t>& counts) {
 }
 
 std::uint64_t DeterministicRun::actor_steps() const {
+  if (is_offline(options_)) return version();
   std::uint64_t total = 0;
   for (const auto& worker : workers_) total += static_cast<std::uint64_t>(worker->counters().steps);
   return total;

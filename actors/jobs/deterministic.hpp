@@ -18,7 +18,7 @@
 namespace troupe::actors {
 
 // One round = one control step of every environment, what is due into the tables, and every update
-// that the limiter then allows. Owned by one thread.
+// that the limiter then allows; or one update, without environment actors. Owned by one thread.
 class DeterministicRun {
  public:
   // `restore`: a complete checkpoint directory; empty: from nothing.
@@ -26,7 +26,8 @@ class DeterministicRun {
                                                         const std::filesystem::path& restore);
 
   Result<void> round();
-  std::uint64_t actor_steps() const;  // control steps taken, restored ones included
+  // Control steps taken, restored ones included; updates where there are no environment actors.
+  std::uint64_t actor_steps() const;
   std::uint64_t version() const { return learner_->version(); }
   std::uint64_t state_hash(int replica) const { return learner_->state_hash(replica); }
   Result<EvaluationResult> evaluate() const;
@@ -41,6 +42,8 @@ class DeterministicRun {
  private:
   explicit DeterministicRun(const RunOptions& options) : options_(options) {}
   Result<void> make_parts();
+  Result<void> begin();  // a new run
+  Result<void> train_offline();
   Result<void> restore(const std::filesystem::path& directory);
   Result<void> publish(models::ParameterSetPtr set);
   Result<void> insert(replay::Table& table, replay::Chunk chunk);
@@ -54,6 +57,7 @@ class DeterministicRun {
   Result<void> train(const std::vector<std::size_t>& counts);
 
   RunOptions options_;
+  EnvSpec spec_;
   std::vector<std::unique_ptr<EnvironmentWorker>> workers_;
   std::vector<std::unique_ptr<replay::Table>> tables_;
   std::unique_ptr<learners::Learner> learner_;

@@ -5,6 +5,7 @@
 
 #include "actors/cli/commands.hpp"
 #include "actors/cli/versions.hpp"
+#include "actors/config/checks.hpp"
 #include "actors/config/printer.hpp"
 #include "actors/jobs/drive.hpp"
 #include "actors/roles/coordinator.hpp"
@@ -33,7 +34,7 @@ Result<std::shared_ptr<HubSetup>> open_telemetry(const RunDirectory& directory,
   hub->options.target_actor_steps = options.stop.actor_steps;
   hub->options.target_updates = options.stop.updates;
   hub->options.target_elapsed = static_cast<double>(options.stop.wall_time.count()) / 1000;
-  if (options.replay.samples_per_insert > 0)
+  if (samples_per_insert(options) > 0)
     hub->options.samples_per_insert = options.replay.samples_per_insert;
   if (restored) {
     hub->options.restored_actor_steps = static_cast<std::int64_t>(restored->actor_steps);

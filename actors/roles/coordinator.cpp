@@ -157,7 +157,8 @@ void on_report(Self self, const Report& report) {
       state.run->shard_reported(shard,
                                 {counters.at(prefix + "inserted_steps").get<std::uint64_t>(),
                                  gauges.at(prefix + "held_steps").get<std::uint64_t>(),
-                                 counters.at(prefix + "removed_steps").get<std::uint64_t>()});
+                                 counters.at(prefix + "removed_steps").get<std::uint64_t>(),
+                                 counters.at(prefix + "prefilled_steps").get<std::uint64_t>()});
     }
     if (counters.contains("learner_updates"))
       state.run->learner_reported(counters.at("learner_updates").get<std::uint64_t>());
@@ -200,7 +201,7 @@ void on_part(Self self, const PartWritten& part) {
       state.run->shard_cut(
           part.checkpoint, shard.at("shard").get<std::uint32_t>(),
           {shard.at("inserted").get<std::uint64_t>(), shard.at("held").get<std::uint64_t>(),
-           shard.at("removed").get<std::uint64_t>()});
+           shard.at("removed").get<std::uint64_t>(), shard.at("prefilled").get<std::uint64_t>()});
     if (json.contains("version"))
       state.run->learner_reported(json.at("version").get<std::uint64_t>());
   } catch (const Json::exception& error) {

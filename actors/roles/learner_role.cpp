@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "actors/config/checks.hpp"
 #include "actors/roles/batch_source.hpp"
 #include "actors/roles/parameter_feed.hpp"
 #include "actors/roles/role_support.hpp"
@@ -96,7 +97,9 @@ class LearnerRole final : public RoleBase {
     if (!learner) return tl::unexpected(learner.error());
     learner_ = std::move(*learner);
     if (context().assignment.restore_directory.empty()) return {};
-    return learner_->load(context().assignment.restore_directory);
+    auto loaded = learner_->load(context().assignment.restore_directory);
+    first_version_ = learner_->version();
+    return loaded;
   }
 
   Result<void> open_source() {
@@ -166,6 +169,9 @@ class LearnerRole final : public RoleBase {
     RoleBoard::Snapshot snapshot;
     snapshot.counters["learner_updates"] = static_cast<double>(learner_->version());
     snapshot.counters["not_finite_updates"] = static_cast<double>(not_finite_);
+    // The run's clock where nobody steps environments; the hub adds restored updates itself.
+    if (is_offline(context().options))
+      snapshot.counters["actor_steps"] = static_cast<double>(learner_->version() - first_version_);
     blocked_.add_to(snapshot.counters);
     snapshot.gauges = metrics_;
     if (host_) host_->report(snapshot.counters, snapshot.gauges);
@@ -179,6 +185,7 @@ class LearnerRole final : public RoleBase {
 
   EnvSpec spec_;
   std::unique_ptr<learners::Learner> learner_;
+  std::uint64_t first_version_ = 0;  // that this role began with
   std::unique_ptr<ShardHost> host_;
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<ParameterServer> parameters_;

@@ -10,11 +10,12 @@ using Json = nlohmann::json;
 std::string counters_json(const RunState& state, RunState::Time now) {
   const RunCounters& counters = state.counters();
   const RunState::Saved saved = state.saved();
-  std::uint64_t held = 0, removed = 0;
+  std::uint64_t held = 0, removed = 0, prefilled = 0;
   std::vector<std::uint64_t> inserted;
   for (const ShardLedger& shard : saved.shards) {
     held += shard.held;
     removed += shard.removed;
+    prefilled += shard.prefilled;
     inserted.push_back(shard.inserted);
   }
   return Json{{"lost_with_shard", saved.lost_with_shard},
@@ -24,7 +25,8 @@ std::string counters_json(const RunState& state, RunState::Time now) {
               {"incarnations", counters.incarnations},
               {"version", state.version()},
               {"ledger",
-               {{"inserted", saved.actor_steps()},
+               {{"inserted", saved.inserted()},
+                {"prefilled", prefilled},
                 {"held", held},
                 {"removed", removed},
                 {"lost_with_shard", saved.lost_with_shard}}}}

@@ -44,6 +44,7 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
 }
 
 std::uint64_t RunState::actor_steps() const {
+  if (options_.actors.count == 0) return version_;
   std::uint64_t total = counters_.lost_with_shard;
   for (const ShardLedger& shard : shards_) total += shard.inserted;
   return total;

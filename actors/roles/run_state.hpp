@@ -80,9 +80,9 @@ struct RunCounters {
   std::vector<std::uint64_t> inserted;  // steps of each shard, lost ones not included
 };
 
-// A shard's ledger as last reported: inserted = held + removed, in steps.
+// A shard's ledger as last reported: inserted + prefilled = held + removed, in steps.
 struct ShardLedger {
-  std::uint64_t inserted = 0, held = 0, removed = 0;
+  std::uint64_t inserted = 0, held = 0, removed = 0, prefilled = 0;
 };
 
 class RunState {
@@ -121,6 +121,7 @@ class RunState {
   std::vector<Action> take_actions();
 
   Phase phase() const { return phase_; }
+  // Updates in a run without environment actors: its schedules and files count them instead.
   std::uint64_t actor_steps() const;
   std::uint64_t version() const { return version_; }
   std::uint64_t wall_ms(Time now) const;
@@ -131,7 +132,9 @@ class RunState {
   struct Saved {
     std::vector<ShardLedger> shards;
     std::uint64_t lost_with_shard = 0;
-    std::uint64_t actor_steps() const;
+    std::optional<std::uint64_t> updates;  // of a run without environment actors
+    std::uint64_t inserted() const;
+    std::uint64_t actor_steps() const { return updates.value_or(inserted()); }
   };
   Saved saved() const;
   // Ready environment actors, for flush sizes and displays.

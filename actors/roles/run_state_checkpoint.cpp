@@ -12,14 +12,15 @@ void RunState::shard_cut(std::uint64_t id, std::uint32_t shard, const ShardLedge
   if (checkpoint_ && checkpoint_->id == id) checkpoint_->cuts[shard] = ledger;
 }
 
-std::uint64_t RunState::Saved::actor_steps() const {
+std::uint64_t RunState::Saved::inserted() const {
   std::uint64_t total = lost_with_shard;
   for (const ShardLedger& shard : shards) total += shard.inserted;
   return total;
 }
 
 RunState::Saved RunState::saved() const {
-  Saved saved{shards_, counters_.lost_with_shard};
+  Saved saved{shards_, counters_.lost_with_shard, {}};
+  if (options_.actors.count == 0) saved.updates = version_;
   if (!checkpoint_) return saved;
   saved.lost_with_shard = checkpoint_->lost_with_shard;
   for (const auto& [shard, ledger] : checkpoint_->cuts)

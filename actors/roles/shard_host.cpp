@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/roles/checkpoint_store.hpp"
+#include "actors/roles/prefill.hpp"
 #include "actors/roles/table_setup.hpp"
 #include "actors/runtime/thread_settings.hpp"
 #include "envs/registry.hpp"
@@ -27,18 +28,8 @@ Result<std::unique_ptr<ShardHost>> ShardHost::open(const RoleContext& context, s
     auto table =
         replay::Table::create(table_options(options, shard, context.assignment.epoch), signature);
     if (!table) return tl::unexpected(table.error());
-    const std::string& from = context.assignment.restore_directory;
-    if (!from.empty()) {
-      const auto path = std::filesystem::path(from) / file_name(shard);
-      auto restored = replay::restore(**table, path);
-      if (restored)
-        host->notes_.insert(host->notes_.end(), restored->begin(), restored->end());
-      else if (restored.error().code == ErrorCode::kNotFound)
-        host->notes_.push_back("shard " + std::to_string(shard) +
-                               " starts empty: " + restored.error().message);
-      else
-        return tl::unexpected(restored.error());
-    }
+    if (auto filled = host->load(context, (*env)->spec(), shard, **table); !filled)
+      return tl::unexpected(filled.error());
     const std::string name = "shard" + std::to_string(shard);
     std::shared_ptr<replay::Table> shared = std::move(*table);
     auto server =
@@ -52,6 +43,27 @@ Result<std::unique_ptr<ShardHost>> ShardHost::open(const RoleContext& context, s
     host->servers_.push_back(std::move(*server));
   }
   return host;
+}
+
+// From the assignment's checkpoint, else from the file that new tables begin with.
+Result<void> ShardHost::load(const RoleContext& context, const EnvSpec& spec, std::uint32_t shard,
+                             replay::Table& table) {
+  const std::string& from = context.assignment.restore_directory;
+  if (!from.empty()) {
+    auto restored = replay::restore(table, std::filesystem::path(from) / file_name(shard));
+    if (restored) {
+      notes_.insert(notes_.end(), restored->begin(), restored->end());
+      return {};
+    }
+    if (restored.error().code != ErrorCode::kNotFound) return tl::unexpected(restored.error());
+    notes_.push_back("shard " + std::to_string(shard) +
+                     " has no saved table: " + restored.error().message);
+  }
+  if (context.options.replay.prefill.empty()) return {};
+  auto note = prefill_table(context.options, spec, shard, table);
+  if (!note) return tl::unexpected(note.error());
+  notes_.push_back(*std::move(note));
+  return {};
 }
 
 ShardHost::~ShardHost() { stop(); }
@@ -100,7 +112,8 @@ nlohmann::json ShardHost::ledgers(const std::vector<replay::TableSnapshot>& cuts
     ledgers.push_back({{"shard", cut.options.shard},
                        {"inserted", cut.statistics.inserted_steps},
                        {"held", cut.statistics.held_steps},
-                       {"removed", cut.statistics.removed_steps}});
+                       {"removed", cut.statistics.removed_steps},
+                       {"prefilled", cut.statistics.prefilled_steps}});
   return ledgers;
 }
 
@@ -131,6 +144,7 @@ void ShardHost::report(std::map<std::string, double>& counters,
     add("inserted_steps", s.inserted_steps);
     add("removed_steps", s.removed_steps);
     add("lost_steps", s.lost_steps);
+    add("prefilled_steps", s.prefilled_steps);
     add("inserted", s.inserted_items);
     add("sampled", s.sampled_items);
     add("duplicate_chunks", s.duplicate_chunks);

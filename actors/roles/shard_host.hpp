@@ -15,7 +15,8 @@ namespace troupe::actors {
 
 class ShardHost {
  public:
-  // Opens shards first…first+count-1; restores each from the assignment's checkpoint.
+  // Opens shards first…first+count-1; restores each from the assignment's checkpoint, or fills it
+  // from replay.prefill.
   // `remote_samples`: also serve batches over a channel. Errors name the shard.
   static Result<std::unique_ptr<ShardHost>> open(const RoleContext& context, std::uint32_t first,
                                                  std::uint32_t count, bool remote_samples);
@@ -50,6 +51,8 @@ class ShardHost {
 
  private:
   explicit ShardHost(std::uint32_t first) : first_(first) {}
+  Result<void> load(const RoleContext& context, const EnvSpec& spec, std::uint32_t shard,
+                    replay::Table& table);
 
   std::uint32_t first_;
   std::vector<std::shared_ptr<replay::Table>> tables_;

@@ -15,7 +15,7 @@ replay::TableOptions table_options(const RunOptions& options, std::uint32_t inde
   replay::TableOptions table;
   table.capacity = share(options.replay.capacity);
   table.limiter.min_size = share(options.replay.min_size);
-  table.limiter.samples_per_insert = options.replay.samples_per_insert;
+  table.limiter.samples_per_insert = samples_per_insert(options);
   table.limiter.error_buffer = limiter_figures(options).error_buffer / static_cast<double>(shards);
   table.n_step = options.learners.learner.d4pg.n_step;
   table.discount = options.learners.learner.d4pg.discount;
