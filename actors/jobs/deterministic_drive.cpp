@@ -148,21 +148,25 @@ class Driver {
   }
 
   std::string state_json() const {
-    std::uint64_t inserted = 0, held = 0, removed = 0;
+    std::uint64_t inserted = 0, prefilled = 0, held = 0, removed = 0;
     for (const auto& table : run_.tables()) {
       const replay::TableStatistics statistics = table->statistics();
       inserted += statistics.inserted_steps;
+      prefilled += statistics.prefilled_steps;
       held += statistics.held_steps;
       removed += statistics.removed_steps;
     }
-    return nlohmann::json{
-        {"lost_with_shard", 0},
-        {"wall_ms", wall_ms()},
-        {"next_evaluation", next_evaluation_},
-        {"incarnations", nlohmann::json::object()},
-        {"version", run_.version()},
-        {"ledger",
-         {{"inserted", inserted}, {"held", held}, {"removed", removed}, {"lost_with_shard", 0}}}}
+    return nlohmann::json{{"lost_with_shard", 0},
+                          {"wall_ms", wall_ms()},
+                          {"next_evaluation", next_evaluation_},
+                          {"incarnations", nlohmann::json::object()},
+                          {"version", run_.version()},
+                          {"ledger",
+                           {{"inserted", inserted},
+                            {"prefilled", prefilled},
+                            {"held", held},
+                            {"removed", removed},
+                            {"lost_with_shard", 0}}}}
         .dump(2);
   }
 

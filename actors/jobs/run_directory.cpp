@@ -12,6 +12,7 @@
 
 #include "actors/config/printer.hpp"
 #include "actors/config/resume.hpp"
+#include "actors/roles/prefill.hpp"
 #include "envs/action_map.hpp"
 #include "envs/registry.hpp"
 #include "envs/spec/files.hpp"
@@ -42,15 +43,24 @@ Result<int> take_lock(const fs::path& path) {
   return lock;
 }
 
+// Opened once here, so that a file of another environment is refused before anything is written.
+// Its episodes are read by the shards.
+Result<void> check_prefill(const RunOptions& options, const EnvSpec& spec) {
+  if (options.replay.prefill.empty()) return {};
+  if (auto source = open_episodes(options.replay.prefill, spec); !source)
+    return refuse("replay.prefill: " + source.error().message);
+  return {};
+}
+
 // Made once here, so that a task that no node could make is refused before anything is written.
-Result<void> check_environment(const RunOptions& options) {
+Result<void> check_environment(const RunOptions& options, bool is_new) {
   auto env =
       envs::make_env(options.environment.name, {.time_limit = options.environment.time_limit});
   if (!env) return refuse("environment.name: " + env.error().message);
   const EnvSpec& spec = (*env)->spec();
   if (const auto map = envs::ActionMap::make(spec.action, spec.name); !map)
     return refuse("environment.name: " + map.error().message);
-  return {};
+  return is_new ? check_prefill(options, spec) : Result<void>();
 }
 
 }  // namespace
@@ -85,7 +95,7 @@ Result<RunDirectory> RunDirectory::open(const RunCommand& command) {
     return refuse(directory.path_.string() +
                   " exists and is not a run directory; choose another with --run-directory");
   if (!directory.resumed_)
-    if (auto checked = check_environment(given->options); !checked)
+    if (auto checked = check_environment(given->options, true); !checked)
       return tl::unexpected(checked.error());
   fs::create_directories(directory.path_ / "log", error);
   if (error)
@@ -102,9 +112,12 @@ Result<RunDirectory> RunDirectory::open(const RunCommand& command) {
     directory.notes_ = std::move(resumed->lines);
   } else {
     directory.config_ = std::move(*given);
+    // Nodes and later starts of the run may stand in other folders.
+    std::string& prefill = directory.config_.options.replay.prefill;
+    if (!prefill.empty()) prefill = fs::absolute(prefill).lexically_normal().string();
   }
   if (directory.resumed_)
-    if (auto checked = check_environment(directory.config_.options); !checked)
+    if (auto checked = check_environment(directory.config_.options, false); !checked)
       return tl::unexpected(checked.error());
   directory.notes_.insert(directory.notes_.end(), directory.config_.notes.begin(),
                           directory.config_.notes.end());

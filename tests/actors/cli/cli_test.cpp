@@ -1,15 +1,10 @@
 // The program as its user meets it: run with a command line, judged by exit code, stdout and
 // stderr.
 #include <gmock/gmock.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "tests/actors/config/config_files.hpp"
+#include "tests/actors/cli/cli_fixture.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -20,27 +15,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-class CliTest : public ConfigFiles {
- protected:
-  struct Outcome {
-    int code = -1;
-    std::string out, err;
-  };
-
-  Outcome troupe(const std::string& arguments) {
-    const std::string line = std::string(TROUPE_PROGRAM) + " " + arguments + " >" +
-                             path("out").string() + " 2>" + path("err").string();
-    const int status = std::system(line.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents("out"), contents("err")};
-  }
-
- private:
-  std::string contents(const std::string& name) {
-    std::ifstream stream(path(name));
-    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  }
-};
-
 std::string config(const std::string& name) {
   return std::string(TROUPE_CONFIGS) + "/" + name + ".yaml";
 }
@@ -48,15 +22,16 @@ std::string config(const std::string& name) {
 TEST_F(CliTest, HelpListsTheVerbsButNotTheHiddenOne) {
   const Outcome outcome = troupe("--help");
   EXPECT_EQ(outcome.code, 0);
-  for (const char* verb : {"run", "check", "watch", "bench", "help", "version"}) {
+  for (const char* verb : {"run", "check", "watch", "replay", "bench", "help", "version"}) {
     EXPECT_THAT(outcome.out, HasSubstr(verb));
   }
   EXPECT_THAT(outcome.out, Not(HasSubstr("One node of a run")));
 }
 
 TEST_F(CliTest, EveryVerbHasAnExample) {
-  for (const char* verb : {"run", "check", "watch", "bench", "bench env", "bench learner", "help",
-                           "help config", "help environments", "version"}) {
+  for (const char* verb :
+       {"run", "check", "watch", "replay", "replay export", "replay info", "replay import", "bench",
+        "bench env", "bench learner", "help", "help config", "help environments", "version"}) {
     const Outcome outcome = troupe(std::string(verb) + " --help");
     EXPECT_EQ(outcome.code, 0) << verb;
     EXPECT_THAT(outcome.out, HasSubstr("Example: troupe " + std::string(verb))) << outcome.out;

@@ -37,6 +37,16 @@ TEST(ChecksTest, ActorCountsAreOrdered) {
   EXPECT_THAT(error(options), HasSubstr("actors.count 2 is more than actors.max 1"));
 }
 
+TEST(ChecksTest, WithoutEnvironmentActorsThereMustBeAFileAndIsNoRatio) {
+  RunOptions options = good_options();
+  options.actors.count = 0;
+  EXPECT_THAT(error(options), HasSubstr("actors.count is 0, but replay.prefill names no file"));
+  options.replay.prefill = "episodes.hdf5";
+  options.replay.min_size = 10;  // with a ratio its band would be too narrow
+  EXPECT_EQ(error(options), "accepted");
+  EXPECT_EQ(samples_per_insert(options), 0);
+}
+
 TEST(ChecksTest, TheTableMustHoldItsFirstSample) {
   RunOptions options = good_options();
   options.replay.min_size = 2000;

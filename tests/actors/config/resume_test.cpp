@@ -36,6 +36,14 @@ TEST_F(ResumeTest, TheSameConfigHasNoDifferences) {
   EXPECT_EQ(resumed.config.options.seed, 0);
 }
 
+TEST_F(ResumeTest, ARunDoesNotChangeItsClock) {
+  const auto resumed =
+      resume_config(saved_, write("config.yaml", "environment: {name: pendulum}\n"),
+                    {"actors.count=0", "replay.prefill=episodes.hdf5"});
+  ASSERT_FALSE(resumed);
+  EXPECT_THAT(resumed.error().message, HasSubstr("actors.count: this run was begun with 2"));
+}
+
 TEST_F(ResumeTest, SavedOptionsWinOverAChangedFile) {
   const auto resumed = resume("environment: {name: pendulum}\nseed: 0\nd4pg: {batch: 128}\n");
   EXPECT_EQ(resumed.config.options.learners.learner.d4pg.batch, 64);

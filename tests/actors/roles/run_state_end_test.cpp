@@ -112,6 +112,26 @@ TEST(RunState, StopsAtAReturnAndAtUpdatesToo) {
   EXPECT_EQ(other.run().phase(), RunState::Phase::kSaving);
 }
 
+TEST(RunState, WithoutEnvironmentActorsUpdatesAreItsClock) {
+  RunOptions offline = options();
+  offline.actors.count = 0;
+  offline.replay.prefill = "episodes.hdf5";
+  World world(offline);
+  world.serve_all();
+  EXPECT_EQ(world.count<StartNode>(), 2);  // learner and evaluator
+  world.run().shard_reported(0, {0, 300, 0, 300});
+  world.run().learner_reported(1200);
+  world.pass(milliseconds{100});
+  ASSERT_EQ(world.count<BeginEvaluation>(), 1);
+  EXPECT_EQ(world.all<BeginEvaluation>()[0].actor_steps, 1200U);
+  world.run().evaluation_done(world.all<BeginEvaluation>()[0].id, 1, "");
+  world.run().learner_reported(5000);
+  world.pass(milliseconds{100});
+  EXPECT_EQ(world.run().phase(), RunState::Phase::kSaving);
+  EXPECT_EQ(world.run().saved().actor_steps(), 5000U);
+  EXPECT_EQ(world.run().saved().inserted(), 0U);
+}
+
 TEST(RunState, ASignalSavesWithoutEvaluatingAndEndsWith130) {
   World world(options());
   world.serve_all();
