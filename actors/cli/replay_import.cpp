@@ -1,4 +1,5 @@
 // `troupe replay import`: a file of episodes as a table's file, built as a run would build it.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 

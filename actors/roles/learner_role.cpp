@@ -112,6 +112,8 @@ class LearnerRole final : public RoleBase {
       if (!host) return tl::unexpected(host.error());
       host_ = std::move(*host);
       for (const std::string& note : host_->notes()) warn("restore", note);
+      for (const std::string& note : host_->prefilled())
+        caf::anon_send(context().parent, Event{context().node, "info", "prefill", note});
       host_->serve();
       source_ = make_local_source(host_->tables(), learner_->batch_size(),
                                   options.learners.learner.prefetch, random);

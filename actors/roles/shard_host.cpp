@@ -62,7 +62,7 @@ Result<void> ShardHost::load(const RoleContext& context, const EnvSpec& spec, st
   if (context.options.replay.prefill.empty()) return {};
   auto note = prefill_table(context.options, spec, shard, table);
   if (!note) return tl::unexpected(note.error());
-  notes_.push_back(*std::move(note));
+  prefilled_.push_back(*std::move(note));
   return {};
 }
 

@@ -27,6 +27,8 @@ class ShardHost {
   RoleReady ready_message() const;
   // Differences between a restored table's options and this run's, and files that were not there.
   const std::vector<std::string>& notes() const { return notes_; }
+  // What tables began with, from replay.prefill.
+  const std::vector<std::string>& prefilled() const { return prefilled_; }
 
   // Starts the servers' threads.
   void serve();
@@ -57,7 +59,7 @@ class ShardHost {
   std::uint32_t first_;
   std::vector<std::shared_ptr<replay::Table>> tables_;
   std::vector<std::unique_ptr<ShardServer>> servers_;
-  std::vector<std::string> notes_;
+  std::vector<std::string> notes_, prefilled_;
   std::vector<std::jthread> threads_;
 };
 

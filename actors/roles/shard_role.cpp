@@ -18,6 +18,8 @@ class ShardRole final : public RoleBase {
     if (!host) return tl::unexpected(host.error());
     host_ = std::move(*host);
     for (const std::string& note : host_->notes()) warn("restore", note);
+    for (const std::string& note : host_->prefilled())
+      caf::anon_send(context().parent, Event{context().node, "info", "prefill", note});
     host_->serve();
     ready(host_->ready_message());
     return {};

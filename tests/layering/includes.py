@@ -33,6 +33,7 @@ RESTRICTED = {
     "yaml-cpp": (re.compile(r"^yaml-cpp/"), {"actors"}),
     "spdlog": (re.compile(r"^spdlog/"), {"actors"}),
     "CLI11": (re.compile(r"^CLI/"), {"actors"}),
+    "HDF5": (re.compile(r"^(H5|hdf5)"), {"replay"}),
     "MuJoCo": (re.compile(r"^mujoco/"), {"envs", "actors"}),
 }
 

@@ -35,7 +35,10 @@ class ReplayVerbs : public CliTest {
  protected:
   std::string table_file() {
     const auto file = path("replay.table");
-    auto table = replay::Table::create({.n_step = 2, .discount = 0.9}, pendulum()).value();
+    replay::TableOptions options;
+    options.n_step = 2;
+    options.discount = 0.9;
+    auto table = replay::Table::create(options, pendulum()).value();
     (void)table->try_insert(chunk(0, 5, replay::EpisodeEnd::kTruncated));
     (void)table->try_insert(chunk(1, 4, replay::EpisodeEnd::kContinues));
     EXPECT_TRUE(replay::write_checkpoint(table->snapshot(), file));
