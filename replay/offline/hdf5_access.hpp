@@ -28,6 +28,11 @@ struct Hdf5Fault : std::runtime_error {
 // Runs `work`; what it throws becomes an error whose message begins with the path.
 Result<void> guarded(const std::filesystem::path& path, const std::function<void()>& work);
 
+// How a column's elements lie in a file, and in memory.
+const H5::PredType& little_endian(DType type);
+// "episode_3/actions", for messages.
+std::string path_of(const H5::Group& group, const std::string& name);
+
 // Attributes of a file, group or dataset. Reading one that is missing gives `otherwise`; one of
 // another kind is a fault.
 void put(const H5::H5Object& object, const char* name, std::uint64_t value);
