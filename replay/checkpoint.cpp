@@ -1,4 +1,4 @@
-// The checkpoint format of checkpoint.hpp, version 1.
+// The checkpoint format of checkpoint.hpp, version 2.
 #include "replay/checkpoint.hpp"
 
 #include <limits>
@@ -13,7 +13,7 @@ namespace troupe::replay {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x454c424154505254;  // "TRPTABLE"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::uint64_t kHeader = 28, kFrame = 16;  // bytes around the sections, and around each
 constexpr std::uint32_t kOptions = 0x5354504f, kItems = 0x4d455449, kChunks = 0x4b4e4843,
                         kState = 0x54415453;  // "OPTS", "ITEM", "CHNK", "STAT"
@@ -64,6 +64,10 @@ Bytes encode_options(const TableSnapshot& snapshot) {
   out.put(options.shard_epoch);
   out.put(options.seed);
   out.put(options.max_chunk_steps);
+  out.put(options.priority_exponent);
+  out.put(options.importance_exponent);
+  out.put(static_cast<std::uint8_t>(options.weight_scale));
+  out.put(options.max_times_sampled);
   return bytes;
 }
 
@@ -89,6 +93,10 @@ Result<void> decode_options(const SectionReader& file, const Bytes& bytes,
   in.get(options.shard_epoch);
   in.get(options.seed);
   in.get(options.max_chunk_steps);
+  in.get(options.priority_exponent);
+  in.get(options.importance_exponent);
+  options.weight_scale = static_cast<WeightScale>(in.take<std::uint8_t>());
+  in.get(options.max_times_sampled);
   if (!in.finished()) return file.corrupt("section 'options' is malformed");
   snapshot.signature = signature;
   return {};

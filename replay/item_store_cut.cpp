@@ -14,8 +14,8 @@ void visit_counters(Counters& c, Visit visit) {
   for (auto* counter :
        {&c.inserted_steps, &c.removed_steps, &c.dropped_steps, &c.lost_steps, &c.inserted_items,
         &c.removed_items, &c.lost_items, &c.duplicate_chunks, &c.stale_chunks, &c.not_finite_chunks,
-        &c.malformed_chunks, &c.priority_updates, &c.stale_priorities, &c.insert_blocked_ns,
-        &c.sample_blocked_ns})
+        &c.malformed_chunks, &c.priority_updates, &c.stale_priorities, &c.invalid_priorities,
+        &c.insert_blocked_ns, &c.sample_blocked_ns})
     visit(*counter);
 }
 
@@ -39,6 +39,7 @@ StoreCut ItemStore::cut() const {
   builder_.save(out);
   selector_->save(out);
   remover_->save(out);
+  out.array(std::span<const std::uint32_t>(times_sampled_));
   return cut;
 }
 
@@ -107,10 +108,28 @@ Result<void> ItemStore::adopt(StoreCut cut, bool& limits_changed) {
     return slot < chunks_.size() ? chunks_[slot].chunk : ChunkPtr();
   };
   if (!builder_.load(in, find)) return corrupt("the open windows do not fit the chunks");
-  if (!selector_->load(in, live) || !remover_->load(in, live) || !in.finished())
+  if (!selector_->load(in, live) || !remover_->load(in, live))
     return corrupt("the selectors do not fit the items");
+  if (!in.array(times_sampled_) || !in.finished())
+    return corrupt("bytes are missing from its state or left over");
   if (auto good = count_references(); !good) return good;
+  if (auto good = count_draws(); !good) return good;
   return check_ledger();
+}
+
+// Items go on with the draws they have had, under the bound of now: those of a table that had none
+// begin at 0, and nothing counts beyond it.
+Result<void> ItemStore::count_draws() {
+  if (!times_sampled_.empty() && times_sampled_.size() != items_.size())
+    return corrupt("it counts draws of other items");
+  times_sampled_.resize(bounded() ? items_.size() : 0);
+  const auto most = static_cast<std::uint32_t>(options_.max_times_sampled);
+  draws_left_ = 0;
+  for (std::size_t slot = 0; slot < times_sampled_.size(); ++slot) {
+    times_sampled_[slot] = std::min(times_sampled_[slot], most);
+    if (items_[slot].live != 0) draws_left_ += most - times_sampled_[slot];
+  }
+  return {};
 }
 
 Result<void> ItemStore::check_ledger() const {

@@ -1,0 +1,69 @@
+// The checks of table_check.hpp.
+#include "replay/table_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "replay/selector.hpp"
+
+namespace troupe::replay {
+namespace {
+
+tl::unexpected<Error> invalid(const std::string& what) {
+  return fail(ErrorCode::kInvalidArgument, "replay table: " + what);
+}
+
+Result<void> check_selector(const std::string& name) {
+  const auto names = selector_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return {};
+  std::string known;
+  for (const std::string_view one : names) known += (known.empty() ? "" : ", ") + std::string(one);
+  return invalid("there is no selector '" + name + "'; known are " + known);
+}
+
+Result<void> check_priorities(const TableOptions& options) {
+  if (!(options.priority_exponent >= 0 && options.priority_exponent <= 8))
+    return invalid("priority_exponent is not in 0..8");
+  if (!(options.importance_exponent >= 0 && options.importance_exponent <= 1))
+    return invalid("importance_exponent is not in 0..1");
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_table_options(const TableOptions& options) {
+  const LimiterOptions& limiter = options.limiter;
+  if (options.capacity < 1 || options.capacity > std::int64_t{0xfffffffe})
+    return invalid("capacity " + std::to_string(options.capacity) + " is not in 1..4294967294");
+  if (limiter.min_size < 1 || limiter.min_size > options.capacity)
+    return invalid("min_size " + std::to_string(limiter.min_size) + " is not in 1..capacity (" +
+                   std::to_string(options.capacity) + ")");
+  if (!(limiter.samples_per_insert >= 0) || !std::isfinite(limiter.samples_per_insert))
+    return invalid("samples_per_insert must be a number >= 0");
+  if (!std::isfinite(limiter.error_buffer) ||
+      (limiter.samples_per_insert > 0 && !(limiter.error_buffer > 0)))
+    return invalid("error_buffer must be > 0");
+  if (options.n_step < 1 || options.n_step > 65535)
+    return invalid("n_step " + std::to_string(options.n_step) + " is not in 1..65535");
+  if (!(options.discount >= 0 && options.discount <= 1)) return invalid("discount is not in 0..1");
+  for (const std::string& name : {options.selector, options.remover})
+    if (auto good = check_selector(name); !good) return good;
+  if (options.max_times_sampled < 0 || options.max_times_sampled > std::int64_t{0xffffffff})
+    return invalid("max_times_sampled " + std::to_string(options.max_times_sampled) +
+                   " is not in 0..4294967295");
+  return check_priorities(options);
+}
+
+Result<void> check_sample_size(const TableOptions& options, std::size_t n) {
+  if (options.max_times_sampled == 0) return {};
+  const double most =
+      static_cast<double>(options.capacity) * static_cast<double>(options.max_times_sampled);
+  if (static_cast<double>(n) <= most) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "a sample of " + std::to_string(n) + " can never be drawn: capacity " +
+                  std::to_string(options.capacity) + " x max_times_sampled " +
+                  std::to_string(options.max_times_sampled) + " draws are fewer");
+}
+
+}  // namespace troupe::replay
