@@ -48,6 +48,7 @@ void ItemStore::release_chunk(ChunkSlot slot, std::vector<ChunkPtr>& garbage) {
 std::uint64_t ItemStore::insert(const ChunkPtr& chunk, std::optional<double> priority,
                                 std::vector<ChunkPtr>& garbage) {
   const std::uint32_t steps = chunk->header.steps;
+  make_room(chunk->bytes(), garbage);
   const ChunkSlot slot = store_chunk(chunk);  // the builder's reference
   addition_.clear();
   builder_.add(chunk, slot, addition_);
@@ -118,6 +119,12 @@ void ItemStore::remove(Selector::Key slot, std::vector<ChunkPtr>& garbage) {
   ++counters_.removed_steps;
 }
 
+void ItemStore::make_room(std::uint64_t bytes, std::vector<ChunkPtr>& garbage) {
+  if (options_.capacity_bytes == 0) return;
+  const auto capacity = static_cast<std::uint64_t>(options_.capacity_bytes);
+  while (bytes_held_ + bytes > capacity && held_items() > 0) remove_one(garbage);
+}
+
 std::uint64_t ItemStore::enforce_limits(std::vector<ChunkPtr>& garbage) {
   const std::uint64_t before = counters_.removed_items;
   for (Selector::Key slot = 0; slot < times_sampled_.size(); ++slot)
@@ -125,6 +132,7 @@ std::uint64_t ItemStore::enforce_limits(std::vector<ChunkPtr>& garbage) {
         times_sampled_[slot] == static_cast<std::uint64_t>(options_.max_times_sampled))
       remove(slot, garbage);
   while (held_items() > static_cast<std::size_t>(options_.capacity)) remove_one(garbage);
+  make_room(0, garbage);
   return counters_.removed_items - before;
 }
 

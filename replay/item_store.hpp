@@ -101,6 +101,8 @@ class ItemStore {
   }
   bool bounded() const { return options_.max_times_sampled > 0; }
   SampledItem sampled(const Selector::Drawn& drawn) const;
+  // Removes items until `bytes` more fit capacity_bytes, or none is left.
+  void make_room(std::uint64_t bytes, std::vector<ChunkPtr>& garbage);
   void draw_bounded(std::size_t n, std::vector<SampledItem>& out, std::vector<ChunkPtr>& garbage);
   void settle(std::vector<ChunkPtr>& garbage);  // what addition_ says about released windows
   // Calls visit(slot) for each chunk from the item's first to the one that holds s_{t+k}, and

@@ -1,5 +1,6 @@
 // The item store's consistent cut and the way back, which trusts nothing that it can check.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -139,6 +140,7 @@ Result<void> ItemStore::check_ledger() const {
       return corrupt("a free item slot is in use");
     is_free[slot] = true;
   }
+  if (!std::isfinite(limiter_.cursor())) return corrupt("the limiter's cursor is no number");
   TableStatistics sums;
   fill(sums);
   if (sums.held_items + free_items_.size() != items_.size() || sums.held_items != limiter_.held() ||

@@ -59,6 +59,13 @@ Result<std::vector<std::string>> Table::compare(const TableSnapshot& snapshot) c
   note("error_buffer", saved.limiter.error_buffer, options_.limiter.error_buffer);
   note("max_times_sampled", static_cast<double>(saved.max_times_sampled),
        static_cast<double>(options_.max_times_sampled));
+  note("capacity_bytes", static_cast<double>(saved.capacity_bytes),
+       static_cast<double>(options_.capacity_bytes));
+  if (saved.limiter.kind != options_.limiter.kind)
+    notes.push_back(std::string("limiter was a ") + name_of(saved.limiter.kind) +
+                    " in the checkpoint, is now a " + name_of(options_.limiter.kind));
+  note("limiter size", static_cast<double>(saved.limiter.size),
+       static_cast<double>(options_.limiter.size));
   if (options_.selector == kPrioritised)
     note("importance_exponent", saved.importance_exponent, options_.importance_exponent);
   return notes;

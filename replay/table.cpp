@@ -33,7 +33,8 @@ void Table::BlockedClock::stop(std::uint64_t& total_ns) {
 }
 
 Result<std::unique_ptr<Table>> Table::create(const TableOptions& options, Signature signature) {
-  if (auto good = check_table_options(options); !good) return tl::unexpected(good.error());
+  if (auto good = check_table_options(options, signature); !good)
+    return tl::unexpected(good.error());
   return std::unique_ptr<Table>(new Table(options, std::move(signature)));
 }
 
@@ -50,6 +51,15 @@ std::optional<InsertOutcome> Table::check(const Chunk& chunk, std::optional<doub
     return refused({ErrorCode::kInvalidArgument, describe(chunk.header) + " comes with priority " +
                                                      std::to_string(*priority) +
                                                      "; a finite one >= 0 is needed"});
+  }
+  if (options_.capacity_bytes > 0 &&
+      chunk.bytes() > static_cast<std::uint64_t>(options_.capacity_bytes)) {
+    const std::lock_guard lock(mutex_);
+    ++store_->counters().malformed_chunks;
+    return refused({ErrorCode::kInvalidArgument, describe(chunk.header) + " has " +
+                                                     std::to_string(chunk.bytes()) +
+                                                     " bytes, more than capacity_bytes " +
+                                                     std::to_string(options_.capacity_bytes)});
   }
   const DecodeLimits limits{.max_steps = options_.max_chunk_steps};
   const auto shape = check_shape(chunk, signature_, limits);
@@ -78,6 +88,10 @@ std::optional<InsertOutcome> Table::insert_locked(const ChunkPtr& chunk,
       break;
   }
   const std::uint64_t expected = store_->builder().forecast(header);
+  if (const std::string never = store_->limiter().insert_refusal(expected); !never.empty()) {
+    ++store_->counters().malformed_chunks;
+    return refused({ErrorCode::kInvalidArgument, describe(header) + " is refused: " + never});
+  }
   if (!store_->limiter().can_insert(expected)) {
     insert_blocked_.start(expected);
     return std::nullopt;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "replay/limiter_check.hpp"
 #include "replay/selector.hpp"
 
 namespace troupe::replay {
@@ -30,9 +31,24 @@ Result<void> check_priorities(const TableOptions& options) {
   return {};
 }
 
+Result<void> check_bytes(const TableOptions& options, const Signature& signature) {
+  if (options.capacity_bytes < 0)
+    return invalid("capacity_bytes " + std::to_string(options.capacity_bytes) +
+                   " is below 0; 0 is for no bound");
+  std::uint64_t step = sizeof(float);  // the reward
+  for (const auto* columns : {&signature.observation, &signature.step})
+    for (const Column& column : *columns) step += column.bytes();
+  const double needed = static_cast<double>(step) * static_cast<double>(options.limiter.min_size);
+  if (options.capacity_bytes == 0 || needed <= static_cast<double>(options.capacity_bytes))
+    return {};
+  return invalid("capacity_bytes " + std::to_string(options.capacity_bytes) +
+                 " can never hold min_size " + std::to_string(options.limiter.min_size) + " x " +
+                 std::to_string(step) + " bytes a step");
+}
+
 }  // namespace
 
-Result<void> check_table_options(const TableOptions& options) {
+Result<void> check_table_options(const TableOptions& options, const Signature& signature) {
   const LimiterOptions& limiter = options.limiter;
   if (options.capacity < 1 || options.capacity > std::int64_t{0xfffffffe})
     return invalid("capacity " + std::to_string(options.capacity) + " is not in 1..4294967294");
@@ -52,6 +68,11 @@ Result<void> check_table_options(const TableOptions& options) {
   if (options.max_times_sampled < 0 || options.max_times_sampled > std::int64_t{0xffffffff})
     return invalid("max_times_sampled " + std::to_string(options.max_times_sampled) +
                    " is not in 0..4294967295");
+  if (auto good = check_bytes(options, signature); !good) return good;
+  const TableParts parts{options.capacity, options.capacity_bytes, options.max_times_sampled,
+                         options.selector};
+  for (const auto& checked : {check_queue(limiter, parts), check_draw_bound(limiter, parts)})
+    if (!checked) return invalid(checked.error().message);
   return check_priorities(options);
 }
 

@@ -34,7 +34,17 @@ struct TableOptions {
   // An item leaves with its so-manieth draw; 0: no bound. One sample call waits until as many draws
   // are left as it wants.
   std::int64_t max_times_sampled = 0;
+  // Payload of the chunks held at most; 0: no bound. Before a chunk comes in, `remover` names items
+  // to remove until it fits or none is held: chunks of open windows count and stay. Removers other
+  // than fifo empty many chunks halfway before they free one.
+  std::int64_t capacity_bytes = 0;
 };
+
+// `options` for a table of at most `size` items that gives each of them once, the oldest (queue) or
+// the newest (stack) first. Inserts wait while it is full, samples while it holds too few: nothing
+// is removed that was not drawn.
+TableOptions queue_options(TableOptions options, std::int64_t size);
+TableOptions stack_options(TableOptions options, std::int64_t size);
 
 struct InsertOutcome {
   enum class Kind {
