@@ -170,7 +170,16 @@ void ItemBuilder::save(ByteWriter& out) const {
   }
 }
 
-bool ItemBuilder::load(ByteReader& in, const std::function<ChunkPtr(ChunkSlot)>& find) {
+// Whether a chunk may stand in an open window of its stream.
+bool ItemBuilder::belongs(const ChunkHeader& header, const Stream& stream,
+                          const Window& window) const {
+  const auto seen = seen_.find(stream.first);
+  return seen != seen_.end() && header.incarnation == seen->second.incarnation &&
+         header.worker == stream.first && header.environment == stream.second &&
+         header.episode == window.episode && !header.ends();
+}
+
+bool ItemBuilder::load(ByteReader& in, const Find& find) {
   *this = ItemBuilder(n_step_, discount_);
   for (auto count = in.take<std::uint64_t>(); count > 0 && in.ok(); --count) {
     const auto worker = in.take<std::uint32_t>();
@@ -193,12 +202,12 @@ bool ItemBuilder::load(ByteReader& in, const std::function<ChunkPtr(ChunkSlot)>&
     if (!in.array(slots) || slots.empty()) return false;
     std::uint64_t next = 0;
     for (const ChunkSlot slot : slots) {
-      ChunkPtr chunk = find(slot);
+      ChunkPtr chunk = find(slot, window.chunks.empty() ? kNoChunk : window.chunks.back().slot);
       if (!chunk) return false;
       const ChunkHeader& header = chunk->header;
       const bool in_place = window.chunks.empty() ? header.first_step <= window.first_open
                                                   : header.first_step == next;
-      if (!in_place || header.episode != window.episode) return false;
+      if (!in_place || !belongs(header, stream, window)) return false;
       next = std::uint64_t{header.first_step} + header.steps;
       window.chunks.push_back({slot, std::move(chunk)});
     }

@@ -70,10 +70,13 @@ class ItemBuilder {
   std::size_t open_windows() const { return windows_.size(); }
   std::vector<ChunkSlot> held_chunks() const;
 
-  // Everything: marks and windows. load needs the stored chunks by slot (nullptr: no such chunk)
-  // and is false, with the builder unusable, when the bytes contradict them.
+  // Everything: marks and windows. load needs the stored chunks by slot, each as what continues the
+  // chunk in slot `before` (kNoChunk: that does not matter); nullptr: there is no such chunk.
+  // False, with the builder unusable, when the bytes contradict them.
+  static constexpr ChunkSlot kNoChunk = ~ChunkSlot{0};
+  using Find = std::function<ChunkPtr(ChunkSlot slot, ChunkSlot before)>;
   void save(ByteWriter& out) const;
-  bool load(ByteReader& in, const std::function<ChunkPtr(ChunkSlot)>& find);
+  bool load(ByteReader& in, const Find& find);
 
   std::uint32_t n_step() const { return n_step_; }
   double discount() const { return discount_; }
@@ -104,6 +107,7 @@ class ItemBuilder {
   using Stream = std::pair<std::uint32_t, std::uint32_t>;  // worker, environment
 
   static bool continues(const Window& window, const ChunkHeader& header);
+  bool belongs(const ChunkHeader& header, const Stream& stream, const Window& window) const;
   std::uint32_t build_limit(std::uint32_t first_open, const ChunkHeader& header) const;
   void drop(const Window& window, Addition& out);
   void mark(const ChunkHeader& header, Addition& out);

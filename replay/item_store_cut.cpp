@@ -105,8 +105,9 @@ Result<void> ItemStore::adopt(StoreCut cut, bool& limits_changed) {
   limits_changed = limiter_.load(in);
   std::vector<bool> live(items_.size());
   for (std::size_t slot = 0; slot < live.size(); ++slot) live[slot] = items_[slot].live != 0;
-  const auto find = [this](ChunkSlot slot) {
-    return slot < chunks_.size() ? chunks_[slot].chunk : ChunkPtr();
+  const auto find = [this](ChunkSlot slot, ChunkSlot before) {
+    const bool follows = before == ItemBuilder::kNoChunk || chunks_[before].next == slot;
+    return slot < chunks_.size() && follows ? chunks_[slot].chunk : ChunkPtr();
   };
   if (!builder_.load(in, find)) return corrupt("the open windows do not fit the chunks");
   if (!selector_->load(in, live) || !remover_->load(in, live))

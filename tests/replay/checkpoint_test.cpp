@@ -332,6 +332,32 @@ TEST_F(Checkpoint, GoesOnUnderChangedLimitsAndSaysWhichWin) {
   EXPECT_TRUE(restored->try_insert(chunk(28)).kind == Kind::kAccepted || restored->try_sample(1));
 }
 
+// Content with right checksums can still contradict itself.
+TEST_F(Checkpoint, RefusesOpenWindowsWhoseChunksDoNotFollowEachOther) {
+  TableOptions with = small_options(5);
+  auto table = make_table(with);
+  for (std::uint32_t i = 0; i < 2; ++i)
+    table->try_insert(make_chunk({.sequence = i, .first_step = 2 * i, .steps = 2}));
+  const TableSnapshot good = table->snapshot();
+  const auto adopt = [&](const TableSnapshot& snapshot) {
+    const auto notes = make_table(with)->adopt(snapshot);
+    return notes ? std::string() : notes.error().message;
+  };
+  EXPECT_EQ(adopt(good), "");
+  TableSnapshot unlinked = good;
+  unlinked.cut.chunks[0].next = StoredChunk::kNone;
+  EXPECT_THAT(adopt(unlinked), HasSubstr("the open windows do not fit the chunks"));
+  for (const ChunkHeader& header :
+       {ChunkHeader{.worker = 1, .sequence = 1, .first_step = 2, .steps = 2},
+        ChunkHeader{.sequence = 1, .environment = 1, .first_step = 2, .steps = 2},
+        ChunkHeader{.incarnation = 1, .sequence = 1, .first_step = 2, .steps = 2},
+        ChunkHeader{.sequence = 1, .first_step = 2, .steps = 2, .end = EpisodeEnd::kTruncated}}) {
+    TableSnapshot exchanged = good;
+    exchanged.cut.chunks[1].chunk = make_chunk(header);
+    EXPECT_THAT(adopt(exchanged), HasSubstr("the open windows do not fit the chunks"));
+  }
+}
+
 TEST_F(Checkpoint, KeepsTheOldFileWhenWritingFails) {
   auto table = filled_table();
   ASSERT_TRUE(write_checkpoint(table->snapshot(), path()));
