@@ -4,12 +4,13 @@
 //
 //   auto table = Table::create(options, signature).value();
 //   table->insert(chunk, 1s);                          // waits while the limiter holds inserts
-//   back auto items = table->sample(256, 1s);               // waits for min_size and the ratio
+//   auto items = table->sample(256, 1s);               // waits for min_size and the ratio
 //   Batch batch(table->batch_columns(), 256);
 //   table->gather(*items, batch);                      // copies, without the lock
 //
-// Loss rule: kAccepted and kDuplicate acknowledge a chunk's steps. They stay until removed as the
-// table's oldest, or until the table itself dies: then what came after its last checkpoint is lost.
+// Loss rule: kAccepted and kDuplicate acknowledge a chunk's steps. They stay until the
+// remover names them or they were drawn max_times_sampled times, or until the table itself dies:
+// then what came after its last checkpoint is lost.
 #pragma once
 
 #include <chrono>
