@@ -9,7 +9,13 @@ target_compile_options(troupe_options INTERFACE -Wall -Wextra -Wpedantic -Wshado
 if(TROUPE_ARCH)
   target_compile_options(troupe_options INTERFACE -march=${TROUPE_ARCH})
 endif()
-if(TROUPE_SANITIZE STREQUAL "address")
+if(TROUPE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "TROUPE_FUZZ needs clang: -DCMAKE_CXX_COMPILER=clang++ in a build folder of its own")
+  endif()
+  set(TROUPE_SANITIZE_FLAGS -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+      -fno-omit-frame-pointer -g -Wno-unknown-warning-option)
+elseif(TROUPE_SANITIZE STREQUAL "address")
   # CAF's headers bind null references, so the null check stays off.
   set(TROUPE_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize=null,vptr
       -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)

@@ -27,7 +27,7 @@ struct ItemKey {
 //   reward           f32 [B]    sum_{i<k} gamma^i r_{t+i}, k <= n steps really summed
 //   discount         f32 [B]    gamma^k, or 0 after a termination
 //   next_observation f32 [B, observation_size]     s_{t+k}
-//   weight           f32 [B]    importance weight, 1 for uniform selection
+//   weight           f32 [B]    importance weight in 0..1, 1 unless prioritised
 class Batch {
  public:
   Batch() = default;

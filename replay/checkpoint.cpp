@@ -107,6 +107,13 @@ Bytes encode_options(const TableSnapshot& snapshot) {
   out.put(options.shard_epoch);
   out.put(options.seed);
   out.put(options.max_chunk_steps);
+  out.put(options.priority_exponent);
+  out.put(options.importance_exponent);
+  out.put(static_cast<std::uint8_t>(options.weight_scale));
+  out.put(options.max_times_sampled);
+  out.put(options.capacity_bytes);
+  out.put(static_cast<std::uint8_t>(options.limiter.kind));
+  out.put(options.limiter.size);
   return bytes;
 }
 
@@ -133,6 +140,13 @@ Result<void> decode_options(const SectionReader& file, const Bytes& bytes,
   in.get(options.shard_epoch);
   in.get(options.seed);
   in.get(options.max_chunk_steps);
+  in.get(options.priority_exponent);
+  in.get(options.importance_exponent);
+  options.weight_scale = static_cast<WeightScale>(in.take<std::uint8_t>());
+  in.get(options.max_times_sampled);
+  in.get(options.capacity_bytes);
+  options.limiter.kind = static_cast<LimiterKind>(in.take<std::uint8_t>());
+  in.get(options.limiter.size);
   if (!in.finished()) return file.corrupt("section 'options' is malformed");
   snapshot.signature = signature;
   return {};

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "replay/importance.hpp"
+
 namespace troupe::replay {
 namespace {
 
@@ -59,10 +61,10 @@ class Gather {
       for (std::size_t c = 0; c < step_.size(); ++c) step_[c].copy(i, chunk.step[c], item.row);
       reward_[i] = item.reward;
       discount_[i] = item.discount;
-      weight_[i] = 1.0F;
       batch.keys[i] = {items.shard, items.shard_epoch, item.slot, item.generation};
       batch.versions[i] = chunk.header.parameter_version;
     }
+    importance_weights(items, {weight_, items_.size()});
   }
 
  private:

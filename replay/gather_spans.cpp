@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "replay/gather.hpp"
+#include "replay/importance.hpp"
 
 namespace troupe::replay {
 namespace {
@@ -34,7 +35,6 @@ class SpanGather {
       step_.push_back(next_target(shape.length));
     for (Target* target : {&reward_, &discounts_, &mask_, &first_})
       *target = next_target(shape.length);
-    weight_ = next_target(1);
   }
 
   void item(std::size_t i, const SampledItem& item, const std::vector<ChunkPtr>& middle) const {
@@ -54,7 +54,6 @@ class SpanGather {
     for (const Target* target : {&reward_, &discounts_, &mask_, &first_}) target->clear(i, done);
     for (std::size_t t = 0; t < std::min<std::size_t>(shape_.burn_in, done); ++t)
       floats(mask_, i)[t] = 0;
-    *floats(weight_, i) = 1;
   }
 
  private:
@@ -90,7 +89,7 @@ class SpanGather {
   Batch& batch_;
   int column_ = 0;
   std::vector<Target> observation_, step_;
-  Target reward_, discounts_, mask_, first_, weight_;
+  Target reward_, discounts_, mask_, first_;
 };
 
 }  // namespace
@@ -121,6 +120,7 @@ Result<void> gather_spans(const SampledItems& items, const Signature& signature,
     batch.keys[i] = {items.shard, items.shard_epoch, item.slot, item.generation};
     batch.versions[i] = item.chunk->header.parameter_version;
   }
+  importance_weights(items, batch.floats("weight"));
   return {};
 }
 

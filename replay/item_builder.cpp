@@ -243,7 +243,15 @@ void ItemBuilder::save(ByteWriter& out) const {
   }
 }
 
-bool ItemBuilder::load(ByteReader& in, const std::function<ChunkPtr(ChunkSlot)>& find) {
+// Whether a chunk may stand in an open window of its stream.
+bool ItemBuilder::belongs(const ChunkHeader& header, const Stream& stream) const {
+  const auto seen = seen_.find(stream.first);
+  return seen != seen_.end() && header.incarnation == seen->second.incarnation &&
+         header.worker == stream.first && header.environment == stream.second &&
+         (!header.ends() || shape_.across_episodes);
+}
+
+bool ItemBuilder::load(ByteReader& in, const Find& find) {
   *this = ItemBuilder(shape_, discount_);
   for (auto count = in.take<std::uint64_t>(); count > 0 && in.ok(); --count) {
     const auto worker = in.take<std::uint32_t>();
@@ -266,7 +274,7 @@ bool ItemBuilder::load(ByteReader& in, const std::function<ChunkPtr(ChunkSlot)>&
                                     &window.progress.next_item, &window.progress.owned})
       in.get(*position);
     std::vector<ChunkSlot> slots;
-    if (!in.array(slots) || !load_chunks(window, slots, find)) return false;
+    if (!in.array(slots) || !load_chunks(window, stream, slots, find)) return false;
     pending_steps_ += window.progress.end - window.progress.owned;
     if (!windows_.emplace(stream, std::move(window)).second) return false;
   }
@@ -274,8 +282,8 @@ bool ItemBuilder::load(ByteReader& in, const std::function<ChunkPtr(ChunkSlot)>&
 }
 
 // False when the chunks are not the consecutive ones that the window says.
-bool ItemBuilder::load_chunks(Window& window, const std::vector<ChunkSlot>& slots,
-                              const std::function<ChunkPtr(ChunkSlot)>& find) const {
+bool ItemBuilder::load_chunks(Window& window, const Stream& stream,
+                              const std::vector<ChunkSlot>& slots, const Find& find) const {
   const Progress& progress = window.progress;
   if (window.ended && !shape_.across_episodes) return false;
   if (progress.origin > progress.owned || progress.owned > progress.end ||
@@ -283,9 +291,10 @@ bool ItemBuilder::load_chunks(Window& window, const std::vector<ChunkSlot>& slot
     return false;
   // Counted back from the end, where the positions are known.
   std::uint64_t end = progress.end;
-  for (auto slot = slots.rbegin(); slot != slots.rend(); ++slot) {
-    ChunkPtr chunk = find(*slot);
-    if (!chunk || chunk->header.steps > end - progress.origin) return false;
+  for (std::size_t i = slots.size(); i-- > 0;) {
+    ChunkPtr chunk = find(slots[i], i == 0 ? kNoChunk : slots[i - 1]);
+    if (!chunk || !belongs(chunk->header, stream) || chunk->header.steps > end - progress.origin)
+      return false;
     const ChunkHeader& header = chunk->header;
     Window expected;  // as the window stood before the chunk that follows
     expected.episode = header.episode;
@@ -299,7 +308,7 @@ bool ItemBuilder::load_chunks(Window& window, const std::vector<ChunkSlot>& slot
       return false;
     }
     end -= header.steps;
-    window.chunks.push_front({*slot, std::move(chunk), end});
+    window.chunks.push_front({slots[i], std::move(chunk), end});
   }
   return window.chunks.empty() ? progress.next_item == progress.end : end <= progress.next_item;
 }

@@ -74,10 +74,13 @@ class ItemBuilder {
   std::size_t open_windows() const { return windows_.size(); }
   std::vector<ChunkSlot> held_chunks() const;
 
-  // Everything: marks and windows. load needs the stored chunks by slot (nullptr: no such chunk)
-  // and is false, with the builder unusable, when the bytes contradict them.
+  // Everything: marks and windows. load needs the stored chunks by slot, each as what continues the
+  // chunk in slot `before` (kNoChunk: that does not matter); nullptr: there is no such chunk.
+  // False, with the builder unusable, when the bytes contradict them.
+  static constexpr ChunkSlot kNoChunk = ~ChunkSlot{0};
+  using Find = std::function<ChunkPtr(ChunkSlot slot, ChunkSlot before)>;
   void save(ByteWriter& out) const;
-  bool load(ByteReader& in, const std::function<ChunkPtr(ChunkSlot)>& find);
+  bool load(ByteReader& in, const Find& find);
 
   const ItemShape& shape() const { return shape_; }
   double discount() const { return discount_; }
@@ -122,13 +125,14 @@ class ItemBuilder {
   // complete. Returns the steps that are dropped.
   template <class Emit>
   std::uint64_t advance(Progress& progress, const ChunkHeader& header, Emit emit) const;
+  bool belongs(const ChunkHeader& header, const Stream& stream) const;
   void drop(const Window& window, Addition& out);
   void mark(const ChunkHeader& header, Addition& out);
   void build(Window& window, const ChunkHeader& last, Addition& out);
   void add_return(BuiltItem& item, const Window& window, const ChunkHeader& last,
                   std::uint64_t position) const;
-  bool load_chunks(Window& window, const std::vector<ChunkSlot>& slots,
-                   const std::function<ChunkPtr(ChunkSlot)>& find) const;
+  bool load_chunks(Window& window, const Stream& stream, const std::vector<ChunkSlot>& slots,
+                   const Find& find) const;
 
   ItemShape shape_;
   double discount_;

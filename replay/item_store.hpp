@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "envs/spec/random.hpp"
@@ -42,7 +44,7 @@ struct StoreCounters {
   std::uint64_t inserted_items = 0, removed_items = 0, lost_items = 0;
   std::uint64_t prefilled_steps = 0, prefilled_items = 0;  // at the cut's end, only if not 0
   std::uint64_t duplicate_chunks = 0, stale_chunks = 0, not_finite_chunks = 0, malformed_chunks = 0;
-  std::uint64_t priority_updates = 0, stale_priorities = 0;
+  std::uint64_t priority_updates = 0, stale_priorities = 0, invalid_priorities = 0;
   std::uint64_t insert_blocked_ns = 0, sample_blocked_ns = 0;
 };
 
@@ -62,16 +64,21 @@ class ItemStore {
   const RateLimiter& limiter() const { return limiter_; }
   StoreCounters& counters() { return counters_; }
 
-  // Stores a chunk whose verdict is kNew and returns the number of items it completed. Chunks that
-  // leave the table go to `garbage`, so that the caller frees them outside its lock. `prefilled`:
-  // it counts as such, and as balanced in the limiter.
-  std::uint64_t insert(const ChunkPtr& chunk, std::vector<ChunkPtr>& garbage,
-                       bool prefilled = false);
-  // Draws n items with replacement; at least one must be held.
-  void draw(std::size_t n, SampledItems& out);
+  // Stores a chunk whose verdict is kNew and returns the number of items it completed, which get
+  // `priority` (see Selector::insert). Chunks that leave the table go to `garbage`, so that the
+  // caller frees them outside its lock. `prefilled`: it counts as such, and as balanced in the
+  // limiter.
+  std::uint64_t insert(const ChunkPtr& chunk, std::optional<double> priority,
+                       std::vector<ChunkPtr>& garbage, bool prefilled = false);
+  // Whether the limiter gives n samples and the items have as many draws left; why not.
+  bool can_sample(std::uint64_t n) const;
+  std::string sample_block_reason(std::uint64_t n) const;
+  // Draws n items with replacement, which can_sample must allow; those that reach
+  // max_times_sampled leave at once.
+  void draw(std::size_t n, SampledItems& out, std::vector<ChunkPtr>& garbage);
   void abandon(std::uint32_t worker, std::vector<ChunkPtr>& garbage);
-  // Removes items until at most `capacity` are held.
-  void shrink(std::size_t capacity, std::vector<ChunkPtr>& garbage);
+  // Removes what the options do not allow after an adopt. Returns the number of items.
+  std::uint64_t enforce_limits(std::vector<ChunkPtr>& garbage);
   // False when the key's item is gone.
   bool update_priority(const ItemKey& key, double priority);
 
@@ -88,8 +95,17 @@ class ItemStore {
  private:
   ChunkSlot store_chunk(ChunkPtr chunk);
   void release_chunk(ChunkSlot slot, std::vector<ChunkPtr>& garbage);
-  void add_item(const BuiltItem& item, std::vector<ChunkPtr>& garbage);
-  void remove_one(std::vector<ChunkPtr>& garbage);
+  void add_item(const BuiltItem& item, std::optional<double> priority,
+                std::vector<ChunkPtr>& garbage);
+  void remove(Selector::Key slot, std::vector<ChunkPtr>& garbage);
+  void remove_one(std::vector<ChunkPtr>& garbage) {
+    remove(remover_->sample(random_).key, garbage);
+  }
+  bool bounded() const { return options_.max_times_sampled > 0; }
+  SampledItem sampled(const Selector::Drawn& drawn, std::vector<ChunkPtr>& middle) const;
+  // Removes items until `bytes` more fit capacity_bytes, or none is left.
+  void make_room(std::uint64_t bytes, std::vector<ChunkPtr>& garbage);
+  void draw_bounded(std::size_t n, SampledItems& out, std::vector<ChunkPtr>& garbage);
   void settle(std::vector<ChunkPtr>& garbage);  // what addition_ says about released windows
   // Calls visit(slot) for each chunk from the item's first to the one that holds s_{t+k}, and
   // returns the row in that one.
@@ -101,6 +117,7 @@ class ItemStore {
   void prefetch(std::span<const Selector::Drawn> drawn) const;
   Result<void> check_item(const ItemRecord& item) const;
   Result<void> count_references();
+  Result<void> count_draws();
   Result<void> check_ledger() const;
 
   TableOptions options_;
@@ -112,7 +129,9 @@ class ItemStore {
   std::vector<std::uint32_t> free_items_;  // slots that are not live, last freed last
   std::vector<StoredChunk> chunks_;        // [chunk slot]
   std::vector<ChunkSlot> free_chunks_;
-  std::vector<float> discounts_;  // [k] gamma^k
+  std::vector<float> discounts_;              // [k] gamma^k
+  std::vector<std::uint32_t> times_sampled_;  // [slot]; empty without max_times_sampled
+  std::uint64_t draws_left_ = 0;              // over all held items, with max_times_sampled
   std::uint64_t bytes_held_ = 0;
   std::uint64_t owned_steps_ = 0;  // by the items that are held
   StoreCounters counters_;

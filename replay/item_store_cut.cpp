@@ -1,5 +1,6 @@
 // The item store's consistent cut and the way back, which trusts nothing that it can check.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -14,8 +15,8 @@ void visit_counters(Counters& c, Visit visit) {
   for (auto* counter :
        {&c.inserted_steps, &c.removed_steps, &c.dropped_steps, &c.lost_steps, &c.inserted_items,
         &c.removed_items, &c.lost_items, &c.duplicate_chunks, &c.stale_chunks, &c.not_finite_chunks,
-        &c.malformed_chunks, &c.priority_updates, &c.stale_priorities, &c.insert_blocked_ns,
-        &c.sample_blocked_ns})
+        &c.malformed_chunks, &c.priority_updates, &c.stale_priorities, &c.invalid_priorities,
+        &c.insert_blocked_ns, &c.sample_blocked_ns})
     visit(*counter);
 }
 
@@ -39,10 +40,9 @@ StoreCut ItemStore::cut() const {
   builder_.save(out);
   selector_->save(out);
   remover_->save(out);
-  if (counters_.prefilled_steps > 0) {
-    out.put(counters_.prefilled_steps);
-    out.put(counters_.prefilled_items);
-  }
+  out.array(std::span<const std::uint32_t>(times_sampled_));
+  out.put(counters_.prefilled_steps);
+  out.put(counters_.prefilled_items);
   return cut;
 }
 
@@ -115,19 +115,35 @@ Result<void> ItemStore::adopt(StoreCut cut, bool& limits_changed) {
   limits_changed = limiter_.load(in);
   std::vector<bool> live(items_.size());
   for (std::size_t slot = 0; slot < live.size(); ++slot) live[slot] = items_[slot].live != 0;
-  const auto find = [this](ChunkSlot slot) {
-    return slot < chunks_.size() ? chunks_[slot].chunk : ChunkPtr();
+  const auto find = [this](ChunkSlot slot, ChunkSlot before) {
+    const bool follows = before == ItemBuilder::kNoChunk || chunks_[before].next == slot;
+    return slot < chunks_.size() && follows ? chunks_[slot].chunk : ChunkPtr();
   };
   if (!builder_.load(in, find)) return corrupt("the open windows do not fit the chunks");
   if (!selector_->load(in, live) || !remover_->load(in, live))
     return corrupt("the selectors do not fit the items");
-  if (in.remaining() > 0) {
-    in.get(counters_.prefilled_steps);
-    in.get(counters_.prefilled_items);
-  }
-  if (!in.finished()) return corrupt("there are bytes after its last part");
+  if (!in.array(times_sampled_)) return corrupt("the counts of draws are missing");
+  in.get(counters_.prefilled_steps);
+  in.get(counters_.prefilled_items);
+  if (!in.finished()) return corrupt("bytes are missing from its state or left over");
   if (auto good = count_references(); !good) return good;
+  if (auto good = count_draws(); !good) return good;
   return check_ledger();
+}
+
+// Items go on with the draws they have had, under the bound of now: those of a table that had none
+// begin at 0, and nothing counts beyond it.
+Result<void> ItemStore::count_draws() {
+  if (!times_sampled_.empty() && times_sampled_.size() != items_.size())
+    return corrupt("it counts draws of other items");
+  times_sampled_.resize(bounded() ? items_.size() : 0);
+  const auto most = static_cast<std::uint32_t>(options_.max_times_sampled);
+  draws_left_ = 0;
+  for (std::size_t slot = 0; slot < times_sampled_.size(); ++slot) {
+    times_sampled_[slot] = std::min(times_sampled_[slot], most);
+    if (items_[slot].live != 0) draws_left_ += most - times_sampled_[slot];
+  }
+  return {};
 }
 
 Result<void> ItemStore::check_ledger() const {
@@ -137,6 +153,7 @@ Result<void> ItemStore::check_ledger() const {
       return corrupt("a free item slot is in use");
     is_free[slot] = true;
   }
+  if (!std::isfinite(limiter_.cursor())) return corrupt("the limiter's cursor is no number");
   TableStatistics sums;
   fill(sums);
   if (sums.held_items + free_items_.size() != items_.size() || sums.held_items != limiter_.held() ||

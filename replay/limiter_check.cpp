@@ -31,6 +31,11 @@ Result<void> check_ranges(const LimiterPlan& plan) {
     if (value < 1)
       return fail(ErrorCode::kInvalidArgument,
                   std::string(name) + " is " + std::to_string(value) + "; at least 1 is needed");
+  if (plan.max_times_sampled < 0)
+    return fail(ErrorCode::kInvalidArgument, "max_times_sampled is " +
+                                                 std::to_string(plan.max_times_sampled) +
+                                                 "; 0 for no bound or more are allowed");
+  if (plan.kind != LimiterKind::kRatio) return {};
   if (!std::isfinite(plan.samples_per_insert) || plan.samples_per_insert < 0)
     return fail(ErrorCode::kInvalidArgument, "samples_per_insert must be a number >= 0");
   if (plan.error_buffer && !(std::isfinite(*plan.error_buffer) && *plan.error_buffer > 0))
@@ -86,6 +91,25 @@ Result<void> check_band(const Shard& s) {
   return {};
 }
 
+Result<ShardLimits> check_queue_plan(const LimiterPlan& plan) {
+  ShardLimits limits;
+  const char* name = name_of(plan.kind);
+  limits.capacity = plan.capacity / plan.shards;
+  limits.limiter = {.kind = plan.kind, .size = limits.capacity};
+  limits.flush_steps =
+      flush_steps(static_cast<double>(plan.capacity), plan.environment_actors, plan.credit);
+  const std::int64_t chunk = limits.flush_steps + plan.n_step - 1;
+  const std::int64_t batch = divide_up(plan.batch, plan.shards);
+  if (limits.capacity >= chunk + batch - 1) return limits;
+  return fail(ErrorCode::kInvalidArgument,
+              std::string(name) + " of capacity " + std::to_string(plan.capacity) + " / " +
+                  std::to_string(plan.shards) + " shards = " + std::to_string(limits.capacity) +
+                  " items is below largest chunk + batch - 1 = " + std::to_string(chunk) + " + " +
+                  std::to_string(batch) + " - 1 = " + std::to_string(chunk + batch - 1) +
+                  ": with " + std::to_string(batch - 1) +
+                  " items held, the next chunk would not fit and no batch could be drawn");
+}
+
 }  // namespace
 
 double band_items(double error_buffer, double samples_per_insert) {
@@ -101,6 +125,7 @@ std::int64_t flush_steps(double band, std::int64_t environment_actors, std::int6
 
 Result<ShardLimits> check_limiter(const LimiterPlan& plan) {
   if (auto good = check_ranges(plan); !good) return tl::unexpected(good.error());
+  if (plan.kind != LimiterKind::kRatio) return check_queue_plan(plan);
   const double spi = plan.samples_per_insert;
   const double buffer = plan.error_buffer.value_or(0.1 * static_cast<double>(plan.min_size) * spi);
   const auto shards = static_cast<double>(plan.shards);
@@ -116,6 +141,17 @@ Result<ShardLimits> check_limiter(const LimiterPlan& plan) {
     return fail(ErrorCode::kInvalidArgument,
                 "min_size / shards, rounded up, is " + std::to_string(limits.limiter.min_size) +
                     " and exceeds capacity / shards = " + std::to_string(limits.capacity));
+  if (auto good = check_draw_bound(limits.limiter, {.capacity = limits.capacity,
+                                                    .max_times_sampled = plan.max_times_sampled});
+      !good)
+    return tl::unexpected(good.error());
+  if (const std::int64_t batch = divide_up(plan.batch, plan.shards);
+      plan.max_times_sampled > 0 && limits.limiter.min_size < batch)
+    return fail(ErrorCode::kInvalidArgument,
+                "min_size " + std::to_string(limits.limiter.min_size) + " is below the batch of " +
+                    std::to_string(batch) + " (each for one shard): with max_times_sampled " +
+                    std::to_string(plan.max_times_sampled) +
+                    " the items could have fewer draws left than a batch wants; raise min_size");
   if (spi == 0) return limits;
 
   const Shard shard{
@@ -129,6 +165,66 @@ Result<ShardLimits> check_limiter(const LimiterPlan& plan) {
       .where = plan.shards == 1 ? "" : " in each of " + std::to_string(plan.shards) + " shards"};
   if (auto good = check_band(shard); !good) return tl::unexpected(good.error());
   return limits;
+}
+
+Result<void> check_draw_bound(const LimiterOptions& limiter, const TableParts& parts) {
+  const double spi = limiter.samples_per_insert;
+  const auto most = static_cast<double>(parts.max_times_sampled);
+  if (parts.max_times_sampled == 0 || spi < most) return {};
+  if (spi > most)
+    return fail(ErrorCode::kInvalidArgument,
+                "samples_per_insert " + number(spi) + " exceeds max_times_sampled " + number(most) +
+                    ": items would leave before the ratio is reached, and each "
+                    "insert would bring both sides " +
+                    number(spi - most) + " samples nearer to waiting for ever");
+  if (parts.capacity_bytes > 0)
+    return fail(ErrorCode::kInvalidArgument,
+                "samples_per_insert equals max_times_sampled " + number(most) +
+                    ", so every draw of every item is needed, but capacity_bytes removes items "
+                    "before their last one; raise max_times_sampled");
+  if (limiter.max_diff() > static_cast<double>(parts.capacity))
+    return fail(ErrorCode::kInvalidArgument,
+                "samples_per_insert equals max_times_sampled " + number(most) +
+                    ", so every draw of every item is needed, but up to samples_per_insert x "
+                    "min_size + error_buffer = " +
+                    number(spi) + " x " + std::to_string(limiter.min_size) + " + " +
+                    number(limiter.error_buffer) + " = " + number(limiter.max_diff()) +
+                    " items may wait for theirs and capacity " + std::to_string(parts.capacity) +
+                    " would remove some");
+  return {};
+}
+
+Result<void> check_queue(const LimiterOptions& limiter, const TableParts& parts) {
+  const auto refuse = [](const std::string& what) {
+    return fail(ErrorCode::kInvalidArgument, what);
+  };
+  const std::string size = std::to_string(limiter.size), name = name_of(limiter.kind);
+  if (limiter.is_ratio()) {
+    if (limiter.size == 0) return {};
+    return refuse("limiter size " + size + " is for queues and stacks only");
+  }
+  if (limiter.size < 1) return refuse(name + " of " + size + " items: at least 1 is needed");
+  if (limiter.size > parts.capacity)
+    return refuse(name + " of " + size + " items exceeds capacity " +
+                  std::to_string(parts.capacity) + ": items would be removed undrawn");
+  if (parts.capacity_bytes > 0)
+    return refuse(name + " cannot have capacity_bytes " + std::to_string(parts.capacity_bytes) +
+                  ": items would be removed undrawn; bound it by its size");
+  if (parts.max_times_sampled != 1)
+    return refuse(name + " gives each item once, but max_times_sampled is " +
+                  std::to_string(parts.max_times_sampled) + "; it must be 1");
+  const std::string_view needed = limiter.kind == LimiterKind::kQueue ? "fifo" : "lifo";
+  if (parts.selector != needed)
+    return refuse(name + " draws by selector '" + std::string(needed) + "', not '" +
+                  std::string(parts.selector) + "'");
+  if (limiter.samples_per_insert != 0 || limiter.error_buffer != 0)
+    return refuse(name + " has no ratio, but samples_per_insert is " +
+                  number(limiter.samples_per_insert) + " and error_buffer " +
+                  number(limiter.error_buffer) + "; both must be 0");
+  if (limiter.min_size != 1)
+    return refuse(name + " gives items as soon as it has enough for a sample, but min_size is " +
+                  std::to_string(limiter.min_size) + "; it must be 1");
+  return {};
 }
 
 }  // namespace troupe::replay

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "envs/spec/result.hpp"
 #include "replay/rate_limiter.hpp"
@@ -22,6 +23,10 @@ struct LimiterPlan {
   std::int64_t batch = 256;   // items of one sample call
   std::int64_t prefetch = 2;  // batches drawn ahead of the learner
   std::int64_t n_step = 1;
+  std::int64_t max_times_sampled = 0;  // 0: no bound
+  // kQueue or kStack: `capacity` items that are given once each; min_size, samples_per_insert,
+  // error_buffer and max_times_sampled do not count.
+  LimiterKind kind = LimiterKind::kRatio;
 };
 
 // What each shard is built with.
@@ -46,7 +51,28 @@ inline constexpr std::int64_t kMaxFlushSteps = 256;
 //   band < environment actors + prefetch x batch / SPI          (room for what is under way),
 //   error_buffer < (largest chunk - 1) x SPI                    (min_size could never be reached),
 //   band < largest chunk + batch / SPI                          (both sides could wait at once),
+// with max_times_sampled also when check_draw_bound refuses or
+//   min_size < batch                                            (draws could run out),
+// and of a queue or stack only when
+//   capacity < largest chunk + batch - 1                        (both sides could wait at once),
 // where the largest chunk completes flush_steps + n_step - 1 items and every number is one shard's.
 Result<ShardLimits> check_limiter(const LimiterPlan& plan);
+
+// The parts of one table that its limiter must agree with; fields as in TableOptions.
+struct TableParts {
+  std::int64_t capacity = 0, capacity_bytes = 0, max_times_sampled = 0;
+  std::string_view selector{};
+};
+
+// kInvalidArgument when a table whose items leave after max_times_sampled draws could not give
+// samples_per_insert:
+//   SPI > max_times_sampled,
+//   SPI = max_times_sampled, and SPI x min_size + error_buffer > capacity or there are
+//   capacity_bytes                                   (items could go before their last draw)
+Result<void> check_draw_bound(const LimiterOptions& limiter, const TableParts& parts);
+
+// kInvalidArgument when `limiter` is a queue or stack and a part contradicts it, or when it is
+// neither and yet has a size.
+Result<void> check_queue(const LimiterOptions& limiter, const TableParts& parts);
 
 }  // namespace troupe::replay

@@ -16,21 +16,47 @@ std::string number(double value) {
 
 }  // namespace
 
+const char* name_of(LimiterKind kind) {
+  switch (kind) {
+    case LimiterKind::kRatio:
+      return "ratio";
+    case LimiterKind::kQueue:
+      return "queue";
+    case LimiterKind::kStack:
+      return "stack";
+  }
+  return "unknown";
+}
+
 double RateLimiter::cursor() const {
   return static_cast<double>(inserts_) * options_.samples_per_insert -
          static_cast<double>(samples_) + shift_;
 }
 
 bool RateLimiter::can_insert(std::uint64_t n) const {
-  if (n == 0 || options_.samples_per_insert == 0) return true;
+  if (n == 0) return true;
+  if (!options_.is_ratio()) return held() + n <= static_cast<std::uint64_t>(options_.size);
+  if (options_.samples_per_insert == 0 || starved()) return true;
   return cursor() + static_cast<double>(n) * options_.samples_per_insert <= options_.max_diff();
 }
 
 bool RateLimiter::can_sample(std::uint64_t n) const {
   if (n == 0) return true;
+  if (!options_.is_ratio()) return held() >= n;
   if (held() < static_cast<std::uint64_t>(options_.min_size)) return false;
   if (options_.samples_per_insert == 0) return true;
   return cursor() - static_cast<double>(n) >= options_.min_diff();
+}
+
+bool RateLimiter::starved() const {
+  const auto min_size = static_cast<std::uint64_t>(options_.min_size);
+  return inserts_ >= min_size && held() < min_size;
+}
+
+std::string RateLimiter::insert_refusal(std::uint64_t n) const {
+  if (options_.is_ratio() || n <= static_cast<std::uint64_t>(options_.size)) return {};
+  return "it completes " + std::to_string(n) + " items at once, more than the " +
+         name_of(options_.kind) + " of " + std::to_string(options_.size) + " ever holds";
 }
 
 void RateLimiter::commit_insert(std::uint64_t n) { inserts_ += n; }
@@ -46,6 +72,10 @@ void RateLimiter::commit_remove(std::uint64_t n) { removed_ += n; }
 
 std::string RateLimiter::insert_block_reason(std::uint64_t n) const {
   if (can_insert(n)) return {};
+  if (!options_.is_ratio())
+    return "insert waits for samples: " + std::to_string(n) + " more items do not fit the " +
+           name_of(options_.kind) + ", which holds " + std::to_string(held()) + " of " +
+           std::to_string(options_.size);
   return "insert waits for samples: cursor " + number(cursor()) + " + " + std::to_string(n) +
          " items x " + number(options_.samples_per_insert) + " samples would pass " +
          number(options_.max_diff());
@@ -53,6 +83,9 @@ std::string RateLimiter::insert_block_reason(std::uint64_t n) const {
 
 std::string RateLimiter::sample_block_reason(std::uint64_t n) const {
   if (can_sample(n)) return {};
+  if (!options_.is_ratio())
+    return "sample waits for inserts: " + std::to_string(n) + " items are wanted and the " +
+           name_of(options_.kind) + " holds " + std::to_string(held());
   if (held() < static_cast<std::uint64_t>(options_.min_size))
     return "sample waits for min_size " + std::to_string(held()) + "/" +
            std::to_string(options_.min_size);
@@ -62,7 +95,10 @@ std::string RateLimiter::sample_block_reason(std::uint64_t n) const {
 
 std::string RateLimiter::state_text() const {
   std::string text;
-  if (options_.samples_per_insert == 0)
+  if (!options_.is_ratio())
+    text = std::string(name_of(options_.kind)) + " " + std::to_string(held()) + "/" +
+           std::to_string(options_.size);
+  else if (options_.samples_per_insert == 0)
     text = "no ratio";
   else
     text = "cursor " + number(cursor()) + " in [" + number(options_.min_diff()) + ", " +
@@ -86,6 +122,8 @@ void RateLimiter::save(ByteWriter& out) const {
   out.put(options_.min_size);
   out.put(options_.samples_per_insert);
   out.put(options_.error_buffer);
+  out.put(static_cast<std::uint8_t>(options_.kind));
+  out.put(options_.size);
 }
 
 bool RateLimiter::load(ByteReader& in) {
@@ -97,6 +135,8 @@ bool RateLimiter::load(ByteReader& in) {
   in.get(saved.min_size);
   in.get(saved.samples_per_insert);
   in.get(saved.error_buffer);
+  saved.kind = static_cast<LimiterKind>(in.take<std::uint8_t>());
+  in.get(saved.size);
   if (saved == options_) return false;
   const double spi = options_.samples_per_insert;
   const double size = static_cast<double>(held());

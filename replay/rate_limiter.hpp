@@ -11,6 +11,12 @@
 //   ──────────────────┤                     cursor                     ├──────────────────▶
 //      samples wait   │◀─ sampling lowers it by 1, inserting raises ─▶ │   inserts wait
 //                                             it by SPI
+//
+// One exception: where items leave by being drawn or for their bytes, fewer than min_size may be
+// held again. Then nothing can be sampled, and inserts pass whatever the cursor says.
+//
+// A queue or a stack instead holds at most `size` items, each of which leaves with its only draw:
+// inserts wait while they would not fit, samples while there are not enough.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +26,18 @@
 
 namespace troupe::replay {
 
+enum class LimiterKind : std::uint8_t { kRatio, kQueue, kStack };
+const char* name_of(LimiterKind kind);
+
 struct LimiterOptions {
   std::int64_t min_size = 1;      // items held before the first sample
   double samples_per_insert = 0;  // SPI; 0: min_size is the only rule
   double error_buffer = 0;        // in samples; > 0 unless SPI is 0
+  // A queue or stack leaves the fields above as they are; table_types.hpp makes tables of them.
+  LimiterKind kind = LimiterKind::kRatio;
+  std::int64_t size = 0;  // items that a queue or stack holds
 
+  bool is_ratio() const { return kind == LimiterKind::kRatio; }
   double min_diff() const {
     return samples_per_insert * static_cast<double>(min_size) - error_buffer;
   }
@@ -38,6 +51,8 @@ class RateLimiter {
  public:
   explicit RateLimiter(const LimiterOptions& options) : options_(options) {}
 
+  // Why n inserts at once would wait for ever; empty when they would not.
+  std::string insert_refusal(std::uint64_t n) const;
   // n = 0 is always allowed.
   bool can_insert(std::uint64_t n) const;
   bool can_sample(std::uint64_t n) const;
@@ -48,7 +63,7 @@ class RateLimiter {
   // rises by SPI an item and beyond it stays. measured_spi counts them like any insert.
   void commit_balanced(std::uint64_t n);
   void commit_sample(std::uint64_t n);
-  // n items left the table: counts against min_size only.
+  // n items left the table: counts against min_size and the size of a queue only.
   void commit_remove(std::uint64_t n);
 
   // Why n inserts or samples would wait, with the numbers; empty when they would not.
@@ -73,6 +88,8 @@ class RateLimiter {
   bool load(ByteReader& in);
 
  private:
+  bool starved() const;  // the exception above
+
   LimiterOptions options_;
   std::uint64_t inserts_ = 0, samples_ = 0, removed_ = 0;
   double shift_ = 0;  // of the cursor, from balanced items or a load with changed options

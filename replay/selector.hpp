@@ -1,10 +1,12 @@
 // How a table chooses among its items: one selector draws samples, another says what is removed
 // when the table is full. Keys are the table's slot numbers, so selectors index arrays by them. Not
-// thread-safe: the table calls them under its lock.
+// thread-safe: the table calls them under its lock. The kinds are in replay/selectors/.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -21,11 +23,18 @@ class Selector {
     Key key = 0;
     double probability = 0;  // with which this key was drawn, for importance weights
   };
+  // What a learner that draws from several tables needs to know of each of them.
+  struct Population {
+    double mass = 0;             // by which tables share a draw: sum of p^alpha, else the keys held
+    double min_probability = 0;  // smallest one above 0 with which a key would be drawn now
+  };
 
   virtual ~Selector() = default;
 
-  // `key` must not be held. `priority` >= 0 and finite; selectors without priorities ignore it.
-  virtual void insert(Key key, double priority) = 0;
+  // `key` must not be held. `priority` is finite and >= 0; empty: as high as the highest one that
+  // was given, here or to update, to a key that is still held. While none was, what the last such
+  // key got; 1 at first. Selectors without priorities ignore it.
+  virtual void insert(Key key, std::optional<double> priority) = 0;
   // `key` must be held.
   virtual void erase(Key key) = 0;
   virtual void update(Key key, double priority) = 0;
@@ -33,50 +42,26 @@ class Selector {
   // comes from `random`: the same calls and the same state of it give the same keys.
   virtual Drawn sample(Random& random) = 0;
   virtual std::size_t size() const = 0;
+  // O(1); zeros when no key is held.
+  virtual Population population() const = 0;
   // Everything that decides what later calls return. load replaces it all; false, with the selector
   // unchanged, when the bytes are not a state that holds exactly the keys k with live[k].
   virtual void save(ByteWriter& out) const = 0;
   virtual bool load(ByteReader& in, const std::vector<bool>& live) = 0;
 };
 
-// Every held key is equally likely. All calls O(1); 8 bytes a key.
-class UniformSelector final : public Selector {
- public:
-  void insert(Key key, double priority) override;
-  void erase(Key key) override;
-  void update(Key /*key*/, double /*priority*/) override {}
-  Drawn sample(Random& random) override;
-  std::size_t size() const override { return keys_.size(); }
-  void save(ByteWriter& out) const override;
-  bool load(ByteReader& in, const std::vector<bool>& live) override;
-
- private:
-  std::vector<Key> keys_;                 // the held keys, in no particular order
-  std::vector<std::uint32_t> positions_;  // [key] where it stands in keys_
+struct SelectorOptions {
+  double priority_exponent = 0.6;  // alpha of the prioritised selector, >= 0
+  std::size_t expected_keys = 0;   // address space to set aside
 };
 
-// The key inserted first, with probability 1. All calls O(1); 8 bytes a key.
-class FifoSelector final : public Selector {
- public:
-  void insert(Key key, double priority) override;
-  void erase(Key key) override;
-  void update(Key /*key*/, double /*priority*/) override {}
-  Drawn sample(Random& random) override;
-  std::size_t size() const override { return size_; }
-  void save(ByteWriter& out) const override;
-  bool load(ByteReader& in, const std::vector<bool>& live) override;
+inline constexpr std::string_view kUniform = "uniform", kPrioritised = "prioritised",
+                                  kFifo = "fifo", kLifo = "lifo", kMaxHeap = "max_heap",
+                                  kMinHeap = "min_heap";
 
- private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  struct Links {
-    std::uint32_t before = kNone, after = kNone;
-  };
-  std::vector<Links> links_;  // [key]
-  std::uint32_t oldest_ = kNone, newest_ = kNone;
-  std::size_t size_ = 0;
-};
-
-// "uniform" or "fifo"; nullptr for another name.
-std::unique_ptr<Selector> make_selector(std::string_view name);
+// Of all selectors, in the order of their listing in messages.
+std::span<const std::string_view> selector_names();
+// nullptr for a name that is not among them.
+std::unique_ptr<Selector> make_selector(std::string_view name, const SelectorOptions& options = {});
 
 }  // namespace troupe::replay

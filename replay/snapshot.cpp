@@ -64,6 +64,11 @@ Result<std::vector<std::string>> Table::compare(const TableSnapshot& snapshot) c
                                                  "' and removed by '" + saved.remover +
                                                  "'; this table uses '" + options_.selector +
                                                  "' and '" + options_.remover + "'");
+  if (options_.selector == kPrioritised && saved.priority_exponent != options_.priority_exponent)
+    return fail(ErrorCode::kInvalidArgument,
+                "checkpoint holds priorities to the power of priority_exponent " +
+                    number(saved.priority_exponent) + "; this table's is " +
+                    number(options_.priority_exponent));
   std::vector<std::string> notes;
   const auto note = [&](const char* name, double before, double now) {
     if (before != now) notes.push_back(difference(name, before, now));
@@ -73,6 +78,17 @@ Result<std::vector<std::string>> Table::compare(const TableSnapshot& snapshot) c
        static_cast<double>(options_.limiter.min_size));
   note("samples_per_insert", saved.limiter.samples_per_insert, options_.limiter.samples_per_insert);
   note("error_buffer", saved.limiter.error_buffer, options_.limiter.error_buffer);
+  note("max_times_sampled", static_cast<double>(saved.max_times_sampled),
+       static_cast<double>(options_.max_times_sampled));
+  note("capacity_bytes", static_cast<double>(saved.capacity_bytes),
+       static_cast<double>(options_.capacity_bytes));
+  if (saved.limiter.kind != options_.limiter.kind)
+    notes.push_back(std::string("limiter was a ") + name_of(saved.limiter.kind) +
+                    " in the checkpoint, is now a " + name_of(options_.limiter.kind));
+  note("limiter size", static_cast<double>(saved.limiter.size),
+       static_cast<double>(options_.limiter.size));
+  if (options_.selector == kPrioritised)
+    note("importance_exponent", saved.importance_exponent, options_.importance_exponent);
   return notes;
 }
 
@@ -84,12 +100,8 @@ Result<std::vector<std::string>> Table::adopt(TableSnapshot snapshot) {
   if (auto good = store->adopt(std::move(snapshot.cut), limits_changed); !good)
     return tl::unexpected(good.error());
   Garbage garbage;
-  if (const auto capacity = static_cast<std::size_t>(options_.capacity);
-      store->held_items() > capacity) {
-    notes->push_back(std::to_string(store->held_items() - capacity) +
-                     " items over the capacity were removed");
-    store->shrink(capacity, garbage);
-  }
+  if (const std::uint64_t removed = store->enforce_limits(garbage); removed > 0)
+    notes->push_back(std::to_string(removed) + " items over this table's limits were removed");
   if (limits_changed)
     notes->push_back("the limiter goes on with its new options: " + store->limiter().state_text());
   const std::lock_guard lock(mutex_);

@@ -6,6 +6,7 @@
 
 #include "replay/codec.hpp"
 #include "replay/gather.hpp"
+#include "replay/table_check.hpp"
 
 namespace troupe::replay {
 namespace {
@@ -16,31 +17,6 @@ InsertOutcome refused(Error error) { return {InsertOutcome::Kind::kRefused, 0, s
 
 InsertOutcome would_block(std::string reason) {
   return {InsertOutcome::Kind::kWouldBlock, 0, {ErrorCode::kUnavailable, std::move(reason)}};
-}
-
-Result<void> check_options(const TableOptions& options) {
-  const auto invalid = [](const std::string& what) {
-    return fail(ErrorCode::kInvalidArgument, "replay table: " + what);
-  };
-  const LimiterOptions& limiter = options.limiter;
-  if (options.capacity < 1 || options.capacity > std::int64_t{0xfffffffe})
-    return invalid("capacity " + std::to_string(options.capacity) + " is not in 1..4294967294");
-  if (limiter.min_size < 1 || limiter.min_size > options.capacity)
-    return invalid("min_size " + std::to_string(limiter.min_size) + " is not in 1..capacity (" +
-                   std::to_string(options.capacity) + ")");
-  if (!(limiter.samples_per_insert >= 0) || !std::isfinite(limiter.samples_per_insert))
-    return invalid("samples_per_insert must be a number >= 0");
-  if (!std::isfinite(limiter.error_buffer) ||
-      (limiter.samples_per_insert > 0 && !(limiter.error_buffer > 0)))
-    return invalid("error_buffer must be > 0");
-  if (options.n_step < 1 || options.n_step > 65535)
-    return invalid("n_step " + std::to_string(options.n_step) + " is not in 1..65535");
-  if (auto good = check_item_shape(options.shape()); !good) return invalid(good.error().message);
-  if (!(options.discount >= 0 && options.discount <= 1)) return invalid("discount is not in 0..1");
-  for (const std::string& name : {options.selector, options.remover})
-    if (!make_selector(name))
-      return invalid("there is no selector '" + name + "'; known are uniform and fifo");
-  return {};
 }
 
 }  // namespace
@@ -57,7 +33,8 @@ void Table::BlockedClock::stop(std::uint64_t& total_ns) {
 }
 
 Result<std::unique_ptr<Table>> Table::create(const TableOptions& options, Signature signature) {
-  if (auto good = check_options(options); !good) return tl::unexpected(good.error());
+  if (auto good = check_table_options(options, signature); !good)
+    return tl::unexpected(good.error());
   return std::unique_ptr<Table>(new Table(options, std::move(signature)));
 }
 
@@ -67,7 +44,23 @@ Table::Table(const TableOptions& options, Signature signature)
       batch_columns_(batch_columns_of(signature_, options.shape())),
       store_(std::make_unique<ItemStore>(options)) {}
 
-std::optional<InsertOutcome> Table::check(const Chunk& chunk) {
+std::optional<InsertOutcome> Table::check(const Chunk& chunk, std::optional<double> priority) {
+  if (priority && !(std::isfinite(*priority) && *priority >= 0)) {
+    const std::lock_guard lock(mutex_);
+    ++store_->counters().invalid_priorities;
+    return refused({ErrorCode::kInvalidArgument, describe(chunk.header) + " comes with priority " +
+                                                     std::to_string(*priority) +
+                                                     "; a finite one >= 0 is needed"});
+  }
+  if (options_.capacity_bytes > 0 &&
+      chunk.bytes() > static_cast<std::uint64_t>(options_.capacity_bytes)) {
+    const std::lock_guard lock(mutex_);
+    ++store_->counters().malformed_chunks;
+    return refused({ErrorCode::kInvalidArgument, describe(chunk.header) + " has " +
+                                                     std::to_string(chunk.bytes()) +
+                                                     " bytes, more than capacity_bytes " +
+                                                     std::to_string(options_.capacity_bytes)});
+  }
   const DecodeLimits limits{.max_steps = options_.max_chunk_steps};
   const auto shape = check_shape(chunk, signature_, limits);
   const auto finite = shape ? check_finite(chunk, signature_) : shape;
@@ -78,7 +71,8 @@ std::optional<InsertOutcome> Table::check(const Chunk& chunk) {
   return refused(finite.error());
 }
 
-std::optional<InsertOutcome> Table::insert_locked(const ChunkPtr& chunk, Garbage& garbage,
+std::optional<InsertOutcome> Table::insert_locked(const ChunkPtr& chunk,
+                                                  std::optional<double> priority, Garbage& garbage,
                                                   bool prefilled) {
   const ChunkHeader& header = chunk->header;
   if (closed_) return refused({ErrorCode::kUnavailable, kClosed});
@@ -94,46 +88,52 @@ std::optional<InsertOutcome> Table::insert_locked(const ChunkPtr& chunk, Garbage
       break;
   }
   const std::uint64_t expected = store_->builder().forecast(header);
+  const std::string never = prefilled ? std::string() : store_->limiter().insert_refusal(expected);
+  if (!never.empty()) {
+    ++store_->counters().malformed_chunks;
+    return refused({ErrorCode::kInvalidArgument, describe(header) + " is refused: " + never});
+  }
   if (!prefilled && !store_->limiter().can_insert(expected)) {
     insert_blocked_.start(expected);
     return std::nullopt;
   }
-  const std::uint64_t items = store_->insert(chunk, garbage, prefilled);
+  const std::uint64_t items = store_->insert(chunk, priority, garbage, prefilled);
   settle_clocks();
-  if (items > 0 && store_->limiter().can_sample(1)) may_sample_.notify_all();
+  if (items > 0 && store_->can_sample(1)) may_sample_.notify_all();
   return InsertOutcome{InsertOutcome::Kind::kAccepted, items, {}};
 }
 
 // The limiter moved: whoever it held back may be free now.
 void Table::settle_clocks() {
-  const RateLimiter& limiter = store_->limiter();
   StoreCounters& counters = store_->counters();
-  if (limiter.can_insert(insert_blocked_.wanted)) insert_blocked_.stop(counters.insert_blocked_ns);
-  if (limiter.can_sample(sample_blocked_.wanted)) sample_blocked_.stop(counters.sample_blocked_ns);
+  if (store_->limiter().can_insert(insert_blocked_.wanted))
+    insert_blocked_.stop(counters.insert_blocked_ns);
+  if (store_->can_sample(sample_blocked_.wanted)) sample_blocked_.stop(counters.sample_blocked_ns);
 }
 
-InsertOutcome Table::try_insert(const ChunkPtr& chunk) {
-  return insert(chunk, Nanoseconds::zero());
+InsertOutcome Table::try_insert(const ChunkPtr& chunk, std::optional<double> priority) {
+  return insert(chunk, Nanoseconds::zero(), priority);
 }
 
-InsertOutcome Table::insert(const ChunkPtr& chunk, Nanoseconds timeout) {
-  if (auto bad = check(*chunk)) return *std::move(bad);
+InsertOutcome Table::insert(const ChunkPtr& chunk, Nanoseconds timeout,
+                            std::optional<double> priority) {
+  if (auto bad = check(*chunk, priority)) return *std::move(bad);
   Garbage garbage;  // freed after the lock
   std::unique_lock lock(mutex_);
-  auto outcome = insert_locked(chunk, garbage);
+  auto outcome = insert_locked(chunk, priority, garbage);
   if (!outcome && timeout > Nanoseconds::zero())
     may_insert_.wait_for(lock, timeout, [&] {
-      outcome = insert_locked(chunk, garbage);
+      outcome = insert_locked(chunk, priority, garbage);
       return outcome.has_value();
     });
   return outcome ? *std::move(outcome) : would_block(insert_reason_locked(chunk->header));
 }
 
 InsertOutcome Table::prefill(const ChunkPtr& chunk) {
-  if (auto bad = check(*chunk)) return *std::move(bad);
+  if (auto bad = check(*chunk, {})) return *std::move(bad);
   Garbage garbage;
   const std::lock_guard lock(mutex_);
-  InsertOutcome outcome = *insert_locked(chunk, garbage, true);
+  InsertOutcome outcome = *insert_locked(chunk, {}, garbage, true);
   if (outcome.kind == InsertOutcome::Kind::kDuplicate)
     return refused({ErrorCode::kInvalidArgument, describe(chunk->header) + " is there already"});
   return outcome;
@@ -144,38 +144,38 @@ std::string Table::insert_reason_locked(const ChunkHeader& header) const {
 }
 
 std::string Table::sample_reason_locked(std::size_t n) const {
-  if (closed_) return kClosed;
-  std::string reason = store_->limiter().sample_block_reason(n);
-  return reason.empty() ? "the table holds no item" : reason;
+  return closed_ ? kClosed : store_->sample_block_reason(n);
 }
 
-std::optional<Result<SampledItems>> Table::sample_locked(std::size_t n) {
+std::optional<Result<SampledItems>> Table::sample_locked(std::size_t n, Garbage& garbage) {
   if (closed_) return Result<SampledItems>(fail(ErrorCode::kUnavailable, kClosed));
-  if (!store_->limiter().can_sample(n) || store_->held_items() == 0) {
+  if (auto possible = check_sample_size(options_, n); !possible)
+    return Result<SampledItems>(tl::unexpected(possible.error()));
+  if (!store_->can_sample(n)) {
     sample_blocked_.start(n);
     return std::nullopt;
   }
   SampledItems sampled;
-  sampled.shard = options_.shard;
-  sampled.shard_epoch = options_.shard_epoch;
-  store_->draw(n, sampled);
+  store_->draw(n, sampled, garbage);
   settle_clocks();
   may_insert_.notify_all();
   return Result<SampledItems>(std::move(sampled));
 }
 
 Result<SampledItems> Table::try_sample(std::size_t n) {
+  Garbage garbage;  // freed after the lock
   const std::lock_guard lock(mutex_);
-  if (auto sampled = sample_locked(n)) return *std::move(sampled);
+  if (auto sampled = sample_locked(n, garbage)) return *std::move(sampled);
   return fail(ErrorCode::kUnavailable, sample_reason_locked(n));
 }
 
 Result<SampledItems> Table::sample(std::size_t n, Nanoseconds timeout) {
+  Garbage garbage;  // freed after the lock
   std::unique_lock lock(mutex_);
-  std::optional<Result<SampledItems>> sampled = sample_locked(n);
+  std::optional<Result<SampledItems>> sampled = sample_locked(n, garbage);
   if (!sampled)
     may_sample_.wait_for(lock, timeout, [&] {
-      sampled = sample_locked(n);
+      sampled = sample_locked(n, garbage);
       return sampled.has_value();
     });
   if (sampled) return *std::move(sampled);
@@ -197,6 +197,8 @@ std::size_t Table::update_priorities(std::span<const ItemKey> keys,
   for (std::size_t i = 0; i < keys.size() && i < values.size(); ++i)
     if (std::isfinite(values[i]) && values[i] >= 0)
       current += store_->update_priority(keys[i], values[i]) ? 1 : 0;
+    else
+      ++store_->counters().invalid_priorities;
   return current;
 }
 
@@ -250,7 +252,7 @@ std::string Table::insert_block_reason() const {
 
 std::string Table::sample_block_reason(std::size_t n) const {
   const std::lock_guard lock(mutex_);
-  return closed_ ? kClosed : store_->limiter().sample_block_reason(n);
+  return sample_reason_locked(n);
 }
 
 }  // namespace troupe::replay

@@ -4,12 +4,13 @@
 //
 //   auto table = Table::create(options, signature).value();
 //   table->insert(chunk, 1s);                          // waits while the limiter holds inserts
-//   back auto items = table->sample(256, 1s);               // waits for min_size and the ratio
+//   auto items = table->sample(256, 1s);               // waits for min_size and the ratio
 //   Batch batch(table->batch_columns(), 256);
 //   table->gather(*items, batch);                      // copies, without the lock
 //
-// Loss rule: kAccepted and kDuplicate acknowledge a chunk's steps. They stay until removed as the
-// table's oldest, or until the table itself dies: then what came after its last checkpoint is lost.
+// Loss rule: kAccepted and kDuplicate acknowledge a chunk's steps. They stay until the
+// remover names them or they were drawn max_times_sampled times, or until the table itself dies:
+// then what came after its last checkpoint is lost.
 #pragma once
 
 #include <chrono>
@@ -44,10 +45,12 @@ class Table {
   static Result<std::unique_ptr<Table>> create(const TableOptions& options, Signature signature);
 
   // Never waits. Shape and finiteness are checked before the lock is taken; O(steps x n_step) under
-  // it.
-  InsertOutcome try_insert(const ChunkPtr& chunk);
+  // it. The items that the chunk completes get `priority` (finite, >= 0; refused otherwise), or one
+  // as high as the highest given to an item still held (Selector::insert).
+  InsertOutcome try_insert(const ChunkPtr& chunk, std::optional<double> priority = {});
   // Waits for the limiter up to `timeout`; kWouldBlock then.
-  InsertOutcome insert(const ChunkPtr& chunk, Nanoseconds timeout);
+  InsertOutcome insert(const ChunkPtr& chunk, Nanoseconds timeout,
+                       std::optional<double> priority = {});
 
   // Stores a chunk past the limiter, before or beside inserts: kAccepted or kRefused, never waits.
   // Its items are held and sampled like all others, meet min_size, and owe no samples
@@ -55,8 +58,9 @@ class Table {
   InsertOutcome prefill(const ChunkPtr& chunk);
 
   // n items drawn with replacement. kUnavailable with the limiter's reason when it holds samples
-  // back, or when the table is closed or holds nothing; kTimeout with the reason after `timeout`.
-  // O(n) under the lock: references and random numbers, no data.
+  // back, or when the table is closed or holds nothing; kTimeout with the reason after `timeout`;
+  // kInvalidArgument when capacity x max_times_sampled is less than n. O(n) under the lock:
+  // references and random numbers, no data.
   Result<SampledItems> try_sample(std::size_t n);
   Result<SampledItems> sample(std::size_t n, Nanoseconds timeout);
 
@@ -67,8 +71,9 @@ class Table {
   // must have batch_columns() and as many rows as there are items: kInvalidArgument otherwise.
   Result<void> gather(const SampledItems& items, Batch& batch) const;
 
-  // Sets the priorities (finite, >= 0) of items that are still there; others are counted as stale.
-  // No effect on how the uniform selector draws. Returns how many were current.
+  // Sets the priorities of items that are still there; others are counted as stale, and values that
+  // are not finite or below 0 as invalid. No effect on selectors without priorities. Returns how
+  // many were current.
   std::size_t update_priorities(std::span<const ItemKey> keys, std::span<const double> values);
 
   // Drops the open windows of a worker that will not come back.
@@ -85,7 +90,8 @@ class Table {
   std::string insert_block_reason() const;
   std::string sample_block_reason(std::size_t n) const;
 
-  // Under the lock it copies 20 bytes an item, 16 bytes a selector key and one reference a chunk.
+  // Under the lock it copies 20 bytes an item, the selectors (replay/selectors/) and one reference
+  // a chunk.
   TableSnapshot snapshot() const;
   // Takes over a checkpoint's content, sequence marks, ledger and random state; everything else of
   // this table's options stays, and each difference is named in the returned notes. The snapshot's
@@ -110,11 +116,11 @@ class Table {
 
   Table(const TableOptions& options, Signature signature);
 
-  std::optional<InsertOutcome> check(const Chunk& chunk);
+  std::optional<InsertOutcome> check(const Chunk& chunk, std::optional<double> priority);
   // Both expect the lock; nullopt: the limiter holds it back.
-  std::optional<InsertOutcome> insert_locked(const ChunkPtr& chunk, Garbage& garbage,
-                                             bool prefilled = false);
-  std::optional<Result<SampledItems>> sample_locked(std::size_t n);
+  std::optional<InsertOutcome> insert_locked(const ChunkPtr& chunk, std::optional<double> priority,
+                                             Garbage& garbage, bool prefilled = false);
+  std::optional<Result<SampledItems>> sample_locked(std::size_t n, Garbage& garbage);
   void settle_clocks();
   std::string insert_reason_locked(const ChunkHeader& header) const;
   std::string sample_reason_locked(std::size_t n) const;

@@ -13,17 +13,33 @@
 
 namespace troupe::replay {
 
+// What the largest importance weight, 1, belongs to: the least likely item of each batch, or of all
+// that are held (weights of different batches then compare, but are smaller).
+enum class WeightScale : std::uint8_t { kBatch, kTable };
+
 struct TableOptions {
   std::int64_t capacity = 1000000;  // items held at most; one more removes what `remover` names
   LimiterOptions limiter;
-  std::int64_t n_step = 1;  // steps in an n-step item, 1 to 65535
-  double discount = 0.99;   // gamma, 0 to 1
-  ItemShape items;          // its length is n_step's where the kind is n-step
-  std::string selector = "uniform";
-  std::string remover = "fifo";
+  std::int64_t n_step = 1;           // steps in an n-step item, 1 to 65535
+  double discount = 0.99;            // gamma, 0 to 1
+  ItemShape items;                   // its length is n_step's where the kind is n-step
+  std::string selector = "uniform";  // draws samples: one of selector_names(), replay/selector.hpp
+  std::string remover = "fifo";      // names what is removed: any of them, too
   std::uint32_t shard = 0, shard_epoch = 0;  // in every item key
   std::uint64_t seed = 0;                    // of the stream that draws the samples
   std::uint32_t max_chunk_steps = 1U << 20;  // longer chunks are refused
+  // For the prioritised selector: alpha, drawn in proportion to p^alpha, 0 to 8; and beta of the
+  // weights (replay/importance.hpp), 0 to 1. With other selectors all weights are 1.
+  double priority_exponent = 0.6;
+  double importance_exponent = 0.4;
+  WeightScale weight_scale = WeightScale::kBatch;
+  // An item leaves with its so-manieth draw; 0: no bound. One sample call waits until as many draws
+  // are left as it wants.
+  std::int64_t max_times_sampled = 0;
+  // Payload of the chunks held at most; 0: no bound. Before a chunk comes in, `remover` names items
+  // to remove until it fits or none is held: chunks of open windows count and stay. Removers other
+  // than fifo empty many chunks halfway before they free one.
+  std::int64_t capacity_bytes = 0;
 
   ItemShape shape() const {
     ItemShape shape = items;
@@ -31,6 +47,12 @@ struct TableOptions {
     return shape;
   }
 };
+
+// `options` for a table of at most `size` items that gives each of them once, the oldest (queue) or
+// the newest (stack) first. Inserts wait while it is full, samples while it holds too few: nothing
+// is removed that was not drawn.
+TableOptions queue_options(TableOptions options, std::int64_t size);
+TableOptions stack_options(TableOptions options, std::int64_t size);
 
 struct InsertOutcome {
   enum class Kind {
@@ -61,6 +83,15 @@ struct SampledItems {
   std::vector<SampledItem> items;
   std::vector<ChunkPtr> middle;  // chunks of sequences between their first and last ones
   std::uint32_t shard = 0, shard_epoch = 0;
+  // Of the table before the draw. A learner that draws from several tables shares its draws among
+  // them by total_mass and needs the smallest probability over all: replay/importance.hpp.
+  std::uint64_t held_items = 0;  // N
+  double total_mass = 0;         // sum of p^alpha; N for selectors without priorities
+  double min_probability = 0;    // the smallest one above 0
+  // How gather makes weights; the table's options, unless the caller changes them here, which is
+  // how beta is annealed.
+  double importance_exponent = 0;  // beta
+  WeightScale weight_scale = WeightScale::kBatch;
 };
 
 // Counters since the table began, restored ones included. The ledger, exact at every moment:
@@ -80,11 +111,12 @@ struct TableStatistics {
   std::uint64_t bytes_held = 0;  // payload of the held chunks
   std::uint64_t duplicate_chunks = 0, stale_chunks = 0;
   std::uint64_t not_finite_chunks = 0, malformed_chunks = 0;
-  std::uint64_t priority_updates = 0, stale_priorities = 0;
+  std::uint64_t priority_updates = 0, stale_priorities = 0, invalid_priorities = 0;
   std::uint64_t insert_blocked_ms = 0, sample_blocked_ms = 0;
-  double cursor = 0;              // of the limiter
-  double samples_per_insert = 0;  // measured since min_size
-  std::string limiter;            // state in words
+  double total_mass = 0, min_probability = 0;  // as in SampledItems
+  double cursor = 0;                           // of the limiter
+  double samples_per_insert = 0;               // measured since min_size
+  std::string limiter;                         // state in words
 };
 
 }  // namespace troupe::replay

@@ -126,6 +126,107 @@ TEST_F(Checkpoint, RestoresContentLimiterSamplerAndDuplicateMarks) {
   EXPECT_THAT(fs::exists(path("replay.table.writing")), false);
 }
 
+// Feeds both tables alike, priorities too, and compares what they draw.
+void expect_same_draws(Table& one, Table& two) {
+  for (std::uint32_t i = 28; i < 120; ++i) {
+    const auto priority = i % 3 == 0 ? std::optional(0.1 * i) : std::nullopt;
+    EXPECT_EQ(two.try_insert(chunk(i), priority).kind, one.try_insert(chunk(i), priority).kind);
+    const auto a = one.try_sample(3), b = two.try_sample(3);
+    ASSERT_EQ(a.has_value(), b.has_value());
+    if (!a) continue;
+    EXPECT_EQ(a->total_mass, b->total_mass);
+    EXPECT_EQ(a->min_probability, b->min_probability);
+    for (std::size_t k = 0; k < 3; ++k) {
+      ASSERT_EQ(a->items[k].slot, b->items[k].slot);
+      ASSERT_EQ(a->items[k].generation, b->items[k].generation);
+      ASSERT_EQ(a->items[k].probability, b->items[k].probability);
+      const ItemKey key{0, 0, a->items[k].slot, a->items[k].generation};
+      const double value = 0.01 * (i % 11);
+      EXPECT_EQ(one.update_priorities(std::span(&key, 1), std::span(&value, 1)),
+                two.update_priorities(std::span(&key, 1), std::span(&value, 1)));
+    }
+  }
+  expect_equal(one.statistics(), two.statistics());
+}
+
+TEST_F(Checkpoint, GivesTheSameNextKeysWithEverySelectorAndRemover) {
+  for (const std::string_view selector : selector_names())
+    for (const std::string_view remover : selector_names())
+      for (const std::int64_t times : {0, 2}) {
+        TableOptions with = options();
+        with.limiter = {.min_size = 5};
+        with.selector = selector;
+        with.remover = remover;
+        with.max_times_sampled = times;
+        auto table = make_table(with);
+        for (std::uint32_t i = 0; i < 28; ++i) table->try_insert(chunk(i));
+        Batch batch(table->batch_columns(), 20);
+        ASSERT_TRUE(table->gather(table->try_sample(20).value(), batch));
+        std::vector<double> priorities;
+        for (int i = 0; i < 20; ++i) priorities.push_back(0.05 * (i % 6));
+        table->update_priorities(batch.keys, priorities);
+        ASSERT_TRUE(write_checkpoint(table->snapshot(), path()));
+        with.seed = 99;
+        auto restored = make_table(with);
+        const auto notes = restore(*restored, path());
+        ASSERT_TRUE(notes) << notes.error().message;
+        EXPECT_THAT(*notes, IsEmpty());
+        expect_same_draws(*table, *restored);
+        if (HasFatalFailure()) FAIL() << selector << " and " << remover << ", " << times;
+      }
+}
+
+TEST_F(Checkpoint, CountsDrawsOnUnderANewBound) {
+  TableOptions with = options();
+  with.limiter = {.min_size = 1};
+  with.selector = kFifo;
+  with.max_times_sampled = 3;
+  auto table = make_table(with);
+  for (std::uint32_t i = 0; i < 5; ++i) table->try_insert(chunk(i));
+  const std::uint64_t held = table->statistics().held_items;
+  ASSERT_EQ(held, 10U);
+  ASSERT_TRUE(table->try_sample(5));  // the first item leaves, the second has had two draws
+  ASSERT_TRUE(write_checkpoint(table->snapshot(), path()));
+
+  with.max_times_sampled = 2;
+  auto stricter = make_table(with);
+  const auto notes = restore(*stricter, path());
+  ASSERT_TRUE(notes) << notes.error().message;
+  EXPECT_THAT(*notes, ::testing::Contains("max_times_sampled was 3 in the checkpoint, is now 2"));
+  EXPECT_THAT(*notes, ::testing::Contains("1 items over this table's limits were removed"));
+  EXPECT_EQ(stricter->statistics().held_items, held - 2);
+  EXPECT_TRUE(stricter->sample_block_reason(2 * (held - 2)).empty());
+  EXPECT_FALSE(stricter->sample_block_reason(2 * (held - 2) + 1).empty());
+
+  with.max_times_sampled = 0;
+  auto free = make_table(with);
+  ASSERT_TRUE(restore(*free, path()));
+  EXPECT_TRUE(free->sample_block_reason(1000).empty());
+  ASSERT_TRUE(write_checkpoint(free->snapshot(), path("free.table")));
+  with.max_times_sampled = 4;
+  auto bound = make_table(with);
+  ASSERT_TRUE(restore(*bound, path("free.table")));
+  EXPECT_TRUE(bound->sample_block_reason(4 * (held - 1)).empty());
+  EXPECT_FALSE(bound->sample_block_reason(4 * (held - 1) + 1).empty());
+}
+
+TEST_F(Checkpoint, RefusesPrioritiesOfAnotherExponent) {
+  TableOptions with = options();
+  with.selector = kPrioritised;
+  ASSERT_TRUE(write_checkpoint(filled_table(with)->snapshot(), path()));
+  with.importance_exponent = 0.7;
+  const auto notes = restore(*make_table(with), path());
+  ASSERT_TRUE(notes) << notes.error().message;
+  EXPECT_THAT(*notes,
+              ::testing::Contains("importance_exponent was 0.4 in the checkpoint, is now 0.7"));
+  with.priority_exponent = 0.5;
+  EXPECT_THAT(restore(*make_table(with), path()).error().message,
+              HasSubstr("priority_exponent 0.6; this table's is 0.5"));
+  with.selector = kUniform;
+  EXPECT_THAT(restore(*make_table(with), path()).error().message,
+              HasSubstr("selector 'prioritised'"));
+}
+
 TEST_F(Checkpoint, IsACutThatLaterInsertsDoNotTouch) {
   auto table = filled_table();
   const TableSnapshot snapshot = table->snapshot();
@@ -229,6 +330,32 @@ TEST_F(Checkpoint, GoesOnUnderChangedLimitsAndSaysWhichWin) {
   EXPECT_EQ(s.inserted_steps, s.held_steps + s.removed_steps);
   // Neither side waits for what was owed under the old ratio.
   EXPECT_TRUE(restored->try_insert(chunk(28)).kind == Kind::kAccepted || restored->try_sample(1));
+}
+
+// Content with right checksums can still contradict itself.
+TEST_F(Checkpoint, RefusesOpenWindowsWhoseChunksDoNotFollowEachOther) {
+  TableOptions with = small_options(5);
+  auto table = make_table(with);
+  for (std::uint32_t i = 0; i < 2; ++i)
+    table->try_insert(make_chunk({.sequence = i, .first_step = 2 * i, .steps = 2}));
+  const TableSnapshot good = table->snapshot();
+  const auto adopt = [&](const TableSnapshot& snapshot) {
+    const auto notes = make_table(with)->adopt(snapshot);
+    return notes ? std::string() : notes.error().message;
+  };
+  EXPECT_EQ(adopt(good), "");
+  TableSnapshot unlinked = good;
+  unlinked.cut.chunks[0].next = StoredChunk::kNone;
+  EXPECT_THAT(adopt(unlinked), HasSubstr("the open windows do not fit the chunks"));
+  for (const ChunkHeader& header :
+       {ChunkHeader{.worker = 1, .sequence = 1, .first_step = 2, .steps = 2},
+        ChunkHeader{.sequence = 1, .environment = 1, .first_step = 2, .steps = 2},
+        ChunkHeader{.incarnation = 1, .sequence = 1, .first_step = 2, .steps = 2},
+        ChunkHeader{.sequence = 1, .first_step = 2, .steps = 2, .end = EpisodeEnd::kTruncated}}) {
+    TableSnapshot exchanged = good;
+    exchanged.cut.chunks[1].chunk = make_chunk(header);
+    EXPECT_THAT(adopt(exchanged), HasSubstr("the open windows do not fit the chunks"));
+  }
 }
 
 TEST_F(Checkpoint, KeepsTheOldFileWhenWritingFails) {

@@ -181,7 +181,7 @@ TEST(ItemBuilder, GoesOnAfterSaveAndLoad) {
   std::vector<std::uint8_t> bytes;
   ByteWriter out(bytes);
   harness.builder.save(out);
-  const auto find = [&](ChunkSlot slot) { return harness.chunks[slot]; };
+  const auto find = [&](ChunkSlot slot, ChunkSlot) { return harness.chunks[slot]; };
   ItemBuilder copy({.length = 3}, 0.9);
   ByteReader in(bytes);
   ASSERT_TRUE(copy.load(in, find));
@@ -202,7 +202,7 @@ TEST(ItemBuilder, GoesOnAfterSaveAndLoad) {
     EXPECT_FALSE(copy.load(cut, find)) << size;
   }
   ByteReader again(bytes);
-  EXPECT_FALSE(copy.load(again, [](ChunkSlot) { return ChunkPtr(); }));
+  EXPECT_FALSE(copy.load(again, [](ChunkSlot, ChunkSlot) { return ChunkPtr(); }));
 }
 
 }  // namespace

@@ -92,6 +92,68 @@ TEST(RateLimiter, StaysWithinItsBandAndNeverWaitsOnBothSides) {
   EXPECT_NEAR(limiter.measured_spi(), 4.0, 0.01);
 }
 
+TEST(RateLimiter, LetsInsertsPassWhileItemsThatLeftAreMissing) {
+  RateLimiter limiter({.min_size = 4, .samples_per_insert = 2, .error_buffer = 2});  // [6, 10]
+  limiter.commit_insert(5);                                                          // cursor 10
+  EXPECT_FALSE(limiter.can_insert(1));                                               // 12 > 10
+  limiter.commit_sample(1);                                                          // cursor 9
+  limiter.commit_remove(2);                                                          // holds 3 of 4
+  EXPECT_EQ(limiter.sample_block_reason(1), "sample waits for min_size 3/4");
+  EXPECT_TRUE(limiter.can_insert(1));  // 11 > 10, but nothing else could move
+  limiter.commit_insert(1);
+  EXPECT_FALSE(limiter.can_insert(1));
+  EXPECT_TRUE(limiter.can_sample(1));
+  // Not before min_size was there at all.
+  RateLimiter fresh({.min_size = 4, .samples_per_insert = 2, .error_buffer = 2});
+  EXPECT_FALSE(fresh.can_insert(6));  // 12 > 10
+}
+
+TEST(RateLimiter, WalksAQueueFromEmptyToFullAndBack) {
+  RateLimiter queue({.kind = LimiterKind::kQueue, .size = 3});
+  EXPECT_EQ(queue.state_text(),
+            "queue 0/3; sample waits for inserts: 1 items are wanted and the queue holds 0");
+  EXPECT_FALSE(queue.can_sample(1));
+  EXPECT_TRUE(queue.can_sample(0));
+  EXPECT_TRUE(queue.can_insert(3));
+  EXPECT_FALSE(queue.can_insert(4));
+  EXPECT_EQ(queue.insert_refusal(3), "");
+  EXPECT_EQ(queue.insert_refusal(4),
+            "it completes 4 items at once, more than the queue of 3 ever holds");
+  queue.commit_insert(2);  // 2 of 3
+  EXPECT_TRUE(queue.can_sample(2));
+  EXPECT_FALSE(queue.can_sample(3));
+  EXPECT_EQ(queue.sample_block_reason(3),
+            "sample waits for inserts: 3 items are wanted and the queue holds 2");
+  EXPECT_TRUE(queue.can_insert(1));
+  EXPECT_FALSE(queue.can_insert(2));
+  queue.commit_insert(1);  // full
+  EXPECT_EQ(queue.state_text(),
+            "queue 3/3; insert waits for samples: 1 more items do not fit the queue, which holds 3 "
+            "of 3");
+  queue.commit_sample(1);  // drawn items leave: the table says so
+  queue.commit_remove(1);  // 2 of 3
+  EXPECT_TRUE(queue.can_insert(1));
+  queue.commit_sample(2);
+  queue.commit_remove(2);
+  EXPECT_FALSE(queue.can_sample(1));
+  EXPECT_EQ(queue.held(), 0U);
+}
+
+TEST(RateLimiter, NamesAStackInItsReasons) {
+  RateLimiter stack({.kind = LimiterKind::kStack, .size = 1});
+  EXPECT_THAT(stack.sample_block_reason(1), HasSubstr("the stack holds 0"));
+  stack.commit_insert(1);
+  EXPECT_EQ(stack.state_text(),
+            "stack 1/1; insert waits for samples: 1 more items do not fit the stack, which holds 1 "
+            "of 1");
+  bool changed = true;
+  const RateLimiter copy = copy_of(stack, {.kind = LimiterKind::kStack, .size = 1}, changed);
+  EXPECT_FALSE(changed);
+  EXPECT_FALSE(copy.can_insert(1));
+  EXPECT_TRUE(copy_of(stack, {.kind = LimiterKind::kStack, .size = 2}, changed).can_insert(1));
+  EXPECT_TRUE(changed);
+}
+
 TEST(RateLimiter, GoesOnWhereItWasAfterALoad) {
   RateLimiter limiter(kOptions);
   limiter.commit_insert(14);
