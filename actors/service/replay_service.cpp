@@ -45,6 +45,10 @@ std::uint64_t physical_memory() {
          static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+// Messages queued per peer and direction. ZeroMQ frees a full queue by halves, and answers to
+// requests without credit pass through it too.
+int queue_length(const ServiceOptions& options) { return static_cast<int>(2 * options.credit) + 8; }
+
 Result<void> check_options(const ServiceOptions& options) {
   const auto within = [](std::int64_t value, std::int64_t low, std::int64_t high) {
     return value >= low && value <= high;
@@ -81,7 +85,7 @@ Result<std::unique_ptr<ReplayService>> ReplayService::open(const ServiceOptions&
   if (auto good = check_options(options); !good) return tl::unexpected(good.error());
   const ChannelLimits limits{
       .max_message_bytes = static_cast<std::size_t>(mebibytes(options.max_message_mib)),
-      .high_water_mark = static_cast<int>(options.credit)};
+      .high_water_mark = queue_length(options)};
   auto channel = open_channel_server(options.endpoint, limits);
   if (!channel) return tl::unexpected(channel.error());
   return std::unique_ptr<ReplayService>(new ReplayService(options, *std::move(channel)));
@@ -91,8 +95,8 @@ ReplayService::ReplayService(ServiceOptions options, std::unique_ptr<ChannelServ
     : options_(std::move(options)), session_(random_session()), channel_(std::move(channel)) {}
 
 std::uint64_t ReplayService::memory_bound() const {
-  const auto peers = static_cast<std::uint64_t>(options_.max_clients);
-  return peers * 3 * static_cast<std::uint64_t>(options_.credit) *
+  const auto messages = options_.credit + 2 * queue_length(options_);
+  return static_cast<std::uint64_t>(options_.max_clients * messages) *
          mebibytes(options_.max_message_mib);
 }
 

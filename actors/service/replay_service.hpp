@@ -3,8 +3,8 @@
 // Belongs to one thread, which calls serve() again and again; other threads may only read counters.
 //
 // Memory beyond the tables is bounded by memory_bound(): each peer has at most `credit` requests
-// under way, the channel queues at most as many again in each direction, and a message has a
-// largest size. A peer that neither asks nor waits for `forget_after` is forgotten.
+// under way, the channel queues at most twice as many and 8 more in each direction, and a message
+// has a largest size. A peer that neither asks nor waits for `forget_after` is forgotten.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct ServiceOptions {
   bool insecure = false;              // may listen on more than loopback; nothing is encrypted
   std::int64_t max_message_mib = 64;  // of one request or reply
   std::int64_t credit = 4;            // requests under way per client
-  std::int64_t max_clients = 32;      // that have asked within forget_after
+  std::int64_t max_clients = 16;      // that have asked within forget_after
   std::int64_t max_table_mib = 0;     // of all tables when full; 0: three quarters of the RAM
   std::chrono::seconds forget_after{300};
   std::filesystem::path checkpoint_directory;  // empty: no checkpoints

@@ -416,7 +416,7 @@ class Table:
 
 
 class Writer:
-    """Sends one stream of steps in chunks of `chunk_steps` (0: about 64 KiB, at most 64 steps).
+    """Sends one stream of steps in chunks of `chunk_steps` (0: about 256 KiB, at most 64 steps).
 
     The table builds its items from the steps, never across episodes. Chunks are sent without waiting
     for the answers to the last few; a chunk that the limiter holds back makes append and flush wait,
@@ -426,7 +426,7 @@ class Writer:
     def __init__(self, table: Table, chunk_steps: int, timeout: float):
         self._table, self._client, self._timeout = table, table._client, timeout
         row = sum(column.row_bytes for column in (*table.observation, *table.step)) + 4
-        self._steps = chunk_steps or max(1, min(64, 65536 // row))
+        self._steps = chunk_steps or max(1, min(64, (1 << 18) // row))
         self._steps = max(1, min(self._steps, self._client.max_message_bytes // 2 // row))
         self._worker, self._incarnation = secrets.randbits(32), int(time.time()) & 0xffffffff
         self._sequence = self._episode = self._first = self._count = 0
