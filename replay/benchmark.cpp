@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kChunkSteps = 64, kPixelChunkSteps = 4;
+constexpr std::uint32_t kChunkSteps = 64, kPixelChunkSteps = 12, kStack = 3;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -23,6 +23,7 @@ struct Shape {
   Signature signature;
   std::int64_t items = 0;
   std::uint32_t chunk_steps = 0;
+  std::uint32_t sequence = 0;  // steps of an item that is a sequence; 0: n-step items
 };
 
 Result<Shape> shape_of(const std::string& name) {
@@ -32,7 +33,8 @@ Result<Shape> shape_of(const std::string& name) {
     shape.items = 100000;
     shape.chunk_steps = kChunkSteps;
   } else if (name == "pixels") {
-    shape.signature.observation = {{"pixels", DType::kU8, {84, 84, 9}}};
+    shape.signature.observation = {{"pixels", DType::kU8, {84, 84, 3}}};
+    shape.sequence = kStack;
     shape.items = 4000;
     shape.chunk_steps = kPixelChunkSteps;
   } else {
@@ -124,6 +126,8 @@ Result<ReplayBenchmark> benchmark_replay(const ReplayBenchmarkOptions& options) 
   TableOptions table_options;
   table_options.capacity = shape->items;
   table_options.n_step = options.n_step;
+  if (shape->sequence > 0)
+    table_options.items = {.kind = ItemShape::Kind::kSequence, .length = shape->sequence};
   auto table = Table::create(table_options, shape->signature);
   if (!table) return tl::unexpected(table.error());
   Source source(*shape);

@@ -10,11 +10,13 @@
 namespace troupe::replay {
 
 struct ReplayBenchmarkOptions {
-  std::string shape = "state";  // state: 17 + 6 floats; pixels: 84 x 84 x 9 bytes + 6 floats
-  std::int64_t items = 0;       // held by the full table; 0: 100000 states or 4000 pixels
+  // state: transitions of 17 + 6 floats. pixels: sequences of 4 frames of 84 x 84 x 3 bytes, which
+  // hold a stack of 3 and the one after it, and 3 actions of 6 floats.
+  std::string shape = "state";
+  std::int64_t items = 0;  // held by the full table; 0: 100000 states or 4000 pixels
   std::int64_t batch = 256;
-  std::int64_t n_step = 1;
-  double seconds = 2;  // of inserting and of sampling, each
+  std::int64_t n_step = 1;  // of state
+  double seconds = 2;       // of inserting and of sampling, each
 };
 
 struct ReplayBenchmark {

@@ -48,13 +48,14 @@ Result<bool> HostedTable::add_insert(const Request& request, replay::ChunkPtr ch
 Result<void> HostedTable::add_sample(const Request& request, std::uint32_t items,
                                      Clock::time_point deadline, std::uint64_t max_reply_bytes) {
   if (items == 0) return fail(ErrorCode::kInvalidArgument, "a batch of 0 items was asked for");
-  const std::uint64_t one = batch_layout(table_->batch_columns(), 1).bytes;
-  // Division first: no product of untrusted numbers can overflow.
-  if (items > max_reply_bytes / (step_bytes(table_->signature()) + sizeof(replay::ItemKey)) ||
+  std::uint64_t row = sizeof(replay::ItemKey) + sizeof(std::uint64_t);
+  for (const Column& column : table_->batch_columns()) row += column.bytes();
+  // Division first: a product of untrusted numbers might overflow.
+  if (items > max_reply_bytes / row ||
       batch_layout(table_->batch_columns(), items).bytes > max_reply_bytes)
     return fail(ErrorCode::kInvalidArgument, "a batch of " + std::to_string(items) + " items of '" +
-                                                 name_ + "' (up to " + std::to_string(one) +
-                                                 " bytes each) exceeds the largest message of " +
+                                                 name_ + "' with " + std::to_string(row) +
+                                                 " bytes each exceeds the largest message of " +
                                                  std::to_string(max_reply_bytes) + " bytes");
   samples_.push_back({request, items, deadline});
   return {};

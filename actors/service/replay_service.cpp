@@ -49,6 +49,17 @@ std::uint64_t physical_memory() {
 // requests without credit pass through it too.
 int queue_length(const ServiceOptions& options) { return static_cast<int>(2 * options.credit) + 8; }
 
+// Of a table that holds its capacity, every step once.
+double full_mib(const replay::Signature& signature, const replay::TableOptions& options) {
+  using Kind = replay::ItemShape::Kind;
+  const replay::ItemShape& shape = options.items;
+  const std::uint32_t steps = shape.kind == Kind::kEpisode    ? shape.length
+                              : shape.kind == Kind::kSequence ? shape.period
+                                                              : 1;
+  return static_cast<double>(step_bytes(signature)) * static_cast<double>(options.capacity) *
+         steps / (1 << 20);
+}
+
 Result<void> check_options(const ServiceOptions& options) {
   const auto within = [](std::int64_t value, std::int64_t low, std::int64_t high) {
     return value >= low && value <= high;
@@ -104,12 +115,9 @@ Result<void> ReplayService::check_room(const TableRequest& request) const {
   if (tables_.size() >= kMaxTables)
     return fail(ErrorCode::kUnavailable,
                 "there are " + std::to_string(kMaxTables) + " tables already");
-  const auto full_mib = [](const replay::Signature& signature, std::int64_t capacity) {
-    return static_cast<double>(step_bytes(signature)) * static_cast<double>(capacity) / (1 << 20);
-  };
-  double used = full_mib(request.signature, request.options.capacity);
+  double used = full_mib(request.signature, request.options);
   for (const auto& table : tables_)
-    used += full_mib(table->table().signature(), table->table().options().capacity);
+    used += full_mib(table->table().signature(), table->table().options());
   const double limit = options_.max_table_mib > 0
                            ? static_cast<double>(options_.max_table_mib)
                            : 0.75 * static_cast<double>(physical_memory() >> 20);

@@ -102,6 +102,8 @@ template <class T>
 bool assign(const Json& value, T& target) {
   if constexpr (std::is_same_v<T, std::string>) {
     if (!value.is_string()) return false;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (!value.is_boolean()) return false;
   } else if constexpr (std::is_floating_point_v<T>) {
     if (!value.is_number()) return false;
   } else {
@@ -126,6 +128,22 @@ Option option(Access access) {
           }};
 }
 
+// The values of an option that is one of several words, in the order of its enumeration.
+template <class Enum, std::size_t N>
+Option choice(std::array<const char*, N> words, Enum replay::ItemShape::*field) {
+  return {[words, field](const Json& value, replay::TableOptions& options) {
+            const auto found = value.is_string()
+                                   ? std::find(words.begin(), words.end(), value.get<std::string>())
+                                   : words.end();
+            if (found == words.end()) return false;
+            options.items.*field = static_cast<Enum>(found - words.begin());
+            return true;
+          },
+          [words, field](const replay::TableOptions& options) {
+            return Json(words[static_cast<std::size_t>(options.items.*field)]);
+          }};
+}
+
 // One line an option: this is the whole list of what a client or a file may set.
 const std::map<std::string, Option>& known_options() {
   using Options = replay::TableOptions;
@@ -136,6 +154,13 @@ const std::map<std::string, Option>& known_options() {
       {"selector", option([](Options & o) -> auto& { return o.selector; })},
       {"remover", option([](Options & o) -> auto& { return o.remover; })},
       {"seed", option([](Options & o) -> auto& { return o.seed; })},
+      {"items", choice<replay::ItemShape::Kind, 3>({"n_step", "sequence", "episode"},
+                                                   &replay::ItemShape::kind)},
+      {"length", option([](Options & o) -> auto& { return o.items.length; })},
+      {"period", option([](Options & o) -> auto& { return o.items.period; })},
+      {"burn_in", option([](Options & o) -> auto& { return o.items.burn_in; })},
+      {"across_episodes", option([](Options & o) -> auto& { return o.items.across_episodes; })},
+      {"tail", choice<replay::ItemShape::Tail, 2>({"pad", "drop"}, &replay::ItemShape::tail)},
       {"max_chunk_steps", option([](Options & o) -> auto& { return o.max_chunk_steps; })},
       {"min_size", option([](Options & o) -> auto& { return o.limiter.min_size; })},
       {"samples_per_insert",
@@ -156,8 +181,10 @@ Result<void> read_options(const Json& object, replay::TableOptions& options) {
   return {};
 }
 
-Result<void> check_columns(const replay::Signature& signature, std::uint64_t max_row_bytes) {
+Result<void> check_columns(const replay::Signature& signature, bool spans,
+                           std::uint64_t max_row_bytes) {
   std::set<std::string> names{"reward", "discount", "weight"};
+  if (spans) names.insert({"mask", "first"});
   if (signature.observation.empty()) return invalid("observation names no column");
   for (const Column& column : signature.observation)
     if (!names.insert(column.name).second || !names.insert("next_" + column.name).second)
@@ -229,11 +256,12 @@ Result<TableRequest> read_table_request(const nlohmann::json& request,
   auto step = read_columns(request, "step", max_row_bytes);
   if (!step) return tl::unexpected(step.error());
   result.signature = {*std::move(observation), *std::move(step), 0};
-  if (auto good = check_columns(result.signature, max_row_bytes); !good)
-    return tl::unexpected(good.error());
-  result.signature.spec_hash = hash_of_columns(result.signature);
   if (auto good = read_options(request.value("options", Json::object()), result.options); !good)
     return tl::unexpected(good.error());
+  const bool spans = result.options.shape().is_span();
+  if (auto good = check_columns(result.signature, spans, max_row_bytes); !good)
+    return tl::unexpected(good.error());
+  result.signature.spec_hash = hash_of_columns(result.signature);
   return result;
 }
 

@@ -16,17 +16,17 @@ class Peer:
         self.shape = shape
         pixels = shape == "pixels"
         if pixels:
-            # The observation is the stack: what is stored and sent is three frames a step.
-            frames = shapes.frames()
-            self.seen = np.stack([np.concatenate([frames[(i + k) % 64] for k in range(shapes.STACK)], -1)
-                                  for i in range(64)])
-            observation = {"pixels": ("u8", (84, 84, 3 * shapes.STACK))}
+            # Each frame is stored once; an item of 3 steps has 4 frames, from which both stacks are taken.
+            self.seen = shapes.frames()
+            observation = {"pixels": ("u8", (84, 84, 3))}
+            options = {"items": "sequence", "length": shapes.STACK, "period": 1}
         else:
+            options = {"n_step": 1}
             self.seen = np.ones((64, 17), np.float32)
             observation = {"observation": ("f32", (17,))}
         self.client = troupe_replay.Client(endpoint)
         self.table = self.client.declare("table", observation, {"action": ("f32", (6,))},
-                                         capacity=shapes.ITEMS[shape], n_step=1)
+                                         capacity=shapes.ITEMS[shape], **options)
         self.writer = self.table.writer()
         self.batches = self.table.sampler(shapes.BATCH)
         self.steps = 0
@@ -36,7 +36,7 @@ class Peer:
         self.steps += 1
 
     def fill(self):
-        while self.steps < shapes.ITEMS[self.shape] + 1:
+        while self.steps < shapes.ITEMS[self.shape] + shapes.STACK:
             self._append()
         self.writer.flush()
 
