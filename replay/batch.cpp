@@ -14,19 +14,32 @@ constexpr std::size_t aligned(std::size_t bytes) {
 }  // namespace
 
 Batch::Batch(std::vector<Column> columns, std::int64_t items)
+    : Batch(std::move(columns), items, {}) {
+  const std::size_t total = bytes_of(columns_, items);
+  storage_.resize(total + kAlignment);
+  void* first = storage_.data();
+  std::size_t space = storage_.size();
+  base_ = static_cast<std::uint8_t*>(std::align(kAlignment, total, first, space));
+}
+
+Batch::Batch(std::vector<Column> columns, std::int64_t items, std::span<std::uint8_t> memory)
     : keys(static_cast<std::size_t>(items)),
       versions(static_cast<std::size_t>(items)),
       columns_(std::move(columns)),
+      base_(memory.data()),
       items_(items) {
   std::size_t total = 0;
   for (const Column& column : columns_) {
     offsets_.push_back(total);
     total += aligned(column.bytes() * static_cast<std::size_t>(items));
   }
-  storage_.resize(total + kAlignment);
-  void* first = storage_.data();
-  std::size_t space = storage_.size();
-  base_ = static_cast<std::uint8_t*>(std::align(kAlignment, total, first, space));
+}
+
+std::size_t Batch::bytes_of(const std::vector<Column>& columns, std::int64_t items) {
+  std::size_t total = 0;
+  for (const Column& column : columns)
+    total += aligned(column.bytes() * static_cast<std::size_t>(items));
+  return total;
 }
 
 int Batch::find(std::string_view name) const {

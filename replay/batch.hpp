@@ -33,6 +33,12 @@ class Batch {
   Batch() = default;
   // `columns` without the leading item axis; memory is 64-byte aligned per column, zeroed.
   Batch(std::vector<Column> columns, std::int64_t items);
+  // The same in the caller's memory, which must hold bytes_of(columns, items), be aligned for every
+  // column's type, and outlive the batch. Nothing is zeroed.
+  Batch(std::vector<Column> columns, std::int64_t items, std::span<std::uint8_t> memory);
+  // From the first column's first byte to the last one's padded end.
+  static std::size_t bytes_of(const std::vector<Column>& columns, std::int64_t items);
+
   // Moves keep the memory where it is; a copy would point into the original.
   Batch(Batch&&) noexcept = default;
   Batch& operator=(Batch&&) noexcept = default;

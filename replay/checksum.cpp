@@ -1,4 +1,4 @@
-// CRC-32C by ISA-L, which uses the processor's carry-less multiplication.
+// CRC-32C and CRC-32 by ISA-L, which uses the processor's carry-less multiplication.
 #include "replay/checksum.hpp"
 
 #include <isa-l/crc.h>
@@ -17,6 +17,9 @@ std::uint32_t crc32c(std::span<const std::uint8_t> bytes, std::uint32_t previous
     bytes = bytes.subspan(size);
   }
   return ~state;
+}
+std::uint32_t crc32(std::span<const std::uint8_t> bytes) {
+  return crc32_gzip_refl(0, bytes.data(), bytes.size());
 }
 
 }  // namespace troupe::replay

@@ -103,7 +103,9 @@ Result<void> check_preamble(std::span<const std::uint8_t> bytes, const Signature
     return fail(ErrorCode::kCorrupt, "chunk was made for an environment with spec hash " +
                                          text(spec_hash) + ", not " + text(signature.spec_hash));
   ByteReader tail(bytes.last(kChecksum));
-  if (tail.take<std::uint32_t>() != crc32c(bytes.first(bytes.size() - kChecksum)))
+  const auto checked = bytes.first(bytes.size() - kChecksum);
+  const bool zlib = limits.checksum == ChunkChecksum::kCrc32;
+  if (tail.take<std::uint32_t>() != (zlib ? crc32(checked) : crc32c(checked)))
     return fail(ErrorCode::kCorrupt, "chunk's checksum does not match its bytes");
   return {};
 }

@@ -20,9 +20,14 @@
 
 namespace troupe::replay {
 
+// What stands in a chunk's last four bytes: CRC-32C everywhere, except that writers whose language
+// has only zlib's CRC-32 (RFC 1952, 8) may put that and say so beside the chunk.
+enum class ChunkChecksum { kCrc32c, kCrc32 };
+
 struct DecodeLimits {
   std::uint64_t max_bytes = std::uint64_t{256} << 20;  // of one encoded chunk
   std::uint32_t max_steps = 1U << 20;
+  ChunkChecksum checksum = ChunkChecksum::kCrc32c;
 };
 
 // `chunk` must pass check_shape. One pass of memcpy plus the checksum.

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "actors/cli/bench_learner.hpp"
+#include "actors/cli/bench_replay.hpp"
 #include "actors/cli/verbs.hpp"
 #include "envs/benchmark.hpp"
 
@@ -94,6 +95,7 @@ void add_bench(CLI::App& program, int& exit_code) {
   verb->footer("Example: troupe bench env --json | tail -1");
   add_bench_env(*verb, exit_code);
   add_bench_learner(*verb, exit_code);
+  add_bench_replay(*verb, exit_code);
 }
 
 }  // namespace troupe::actors::cli

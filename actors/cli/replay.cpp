@@ -1,4 +1,4 @@
-// `troupe replay`: what tables hold, as files that others read, and back.
+// `troupe replay`: what tables hold, as files that others read, and back; and tables served.
 #include "actors/cli/replay_verbs.hpp"
 #include "actors/cli/verbs.hpp"
 
@@ -6,7 +6,7 @@ namespace troupe::actors::cli {
 
 void add_replay(CLI::App& program, int& exit_code) {
   CLI::App* verb =
-      program.add_subcommand("replay", "Export, import and explain what a replay holds");
+      program.add_subcommand("replay", "Export, import, explain or serve what a replay holds");
   verb->require_subcommand(1);
   verb->footer(
       "Example: troupe replay info runs/first\n"
@@ -14,6 +14,7 @@ void add_replay(CLI::App& program, int& exit_code) {
   add_replay_export(*verb, exit_code);
   add_replay_info(*verb, exit_code);
   add_replay_import(*verb, exit_code);
+  add_replay_serve(*verb, exit_code);
 }
 
 }  // namespace troupe::actors::cli

@@ -11,8 +11,8 @@ void add_run(CLI::App& program, int& exit_code);
 void add_node(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
 void add_watch(CLI::App& program, int& exit_code);
-void add_replay(CLI::App& program, int& exit_code);
 void add_bench(CLI::App& program, int& exit_code);
+void add_replay(CLI::App& program, int& exit_code);
 void add_help(CLI::App& program, int& exit_code);
 void add_version(CLI::App& program, int& exit_code);
 

@@ -1,0 +1,223 @@
+// What waits at a table, and when it is answered.
+#include "actors/service/hosted_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "replay/checkpoint.hpp"
+
+namespace troupe::actors {
+namespace {
+
+// Each writer's marks cost the table some 200 bytes for ever, and its open window more.
+constexpr std::size_t kMaxWriters = 65536;
+// Sent payloads kept for the next batches.
+constexpr std::size_t kMaxBuffers = 4;
+// How often a checkpoint under way is looked at.
+constexpr std::chrono::milliseconds kCheckpointPoll{5};
+
+}  // namespace
+
+HostedTable::HostedTable(std::string name, std::uint32_t id, std::unique_ptr<replay::Table> table)
+    : name_(std::move(name)), id_(id), table_(std::move(table)) {}
+
+Result<bool> HostedTable::add_insert(const Request& request, replay::ChunkPtr chunk) {
+  const replay::ChunkHeader& header = chunk->header;
+  for (Insert& waiting : inserts_) {
+    const replay::ChunkHeader& other = waiting.chunk->header;
+    if (other.worker == header.worker && other.incarnation == header.incarnation &&
+        other.sequence == header.sequence) {
+      waiting.from = request;
+      return true;
+    }
+  }
+  if (!writers_.contains(header.worker)) {
+    if (writers_.size() >= kMaxWriters)
+      return fail(ErrorCode::kUnavailable, "table '" + name_ + "' has seen " +
+                                               std::to_string(kMaxWriters) +
+                                               " writers; end those that are done");
+    writers_.insert(header.worker);
+  }
+  inserts_.push_back({request, std::move(chunk)});
+  return false;
+}
+
+Result<void> HostedTable::add_sample(const Request& request, std::uint32_t items,
+                                     Clock::time_point deadline, std::uint64_t max_reply_bytes) {
+  if (items == 0) return fail(ErrorCode::kInvalidArgument, "a batch of 0 items was asked for");
+  std::uint64_t row = sizeof(replay::ItemKey) + sizeof(std::uint64_t);
+  for (const Column& column : table_->batch_columns()) row += column.bytes();
+  // Division first: a product of untrusted numbers might overflow.
+  if (items > max_reply_bytes / row ||
+      batch_layout(table_->batch_columns(), items).bytes > max_reply_bytes)
+    return fail(ErrorCode::kInvalidArgument, "a batch of " + std::to_string(items) + " items of '" +
+                                                 name_ + "' with " + std::to_string(row) +
+                                                 " bytes each exceeds the largest message of " +
+                                                 std::to_string(max_reply_bytes) + " bytes");
+  samples_.push_back({request, items, deadline});
+  return {};
+}
+
+Result<void> HostedTable::add_checkpoint(const Request& request,
+                                         const std::filesystem::path& path) {
+  if (checkpoint_)
+    return fail(ErrorCode::kUnavailable, "a checkpoint of '" + name_ + "' is being written");
+  auto write = [snapshot = table_->snapshot(), path] {
+    return replay::write_checkpoint(snapshot, path);
+  };
+  checkpoint_ = Checkpoint{request, path, std::async(std::launch::async, std::move(write))};
+  return {};
+}
+
+void HostedTable::end_writer(std::uint32_t worker) {
+  table_->abandon(worker);
+  writers_.erase(worker);
+}
+
+void HostedTable::serve(Clock::time_point now, Answers& answers) {
+  // Inserts let samples pass and the other way round; every round answers something that waited.
+  bool again = true;
+  while (again) {
+    again = serve_inserts(answers);
+    again = serve_samples(now, answers) || again;
+  }
+  if (checkpoint_) serve_checkpoint(answers);
+}
+
+bool HostedTable::serve_inserts(Answers& answers) {
+  bool any = false;
+  while (!inserts_.empty()) {
+    const Insert& first = inserts_.front();
+    const replay::InsertOutcome outcome = table_->try_insert(first.chunk);
+    using Kind = replay::InsertOutcome::Kind;
+    if (outcome.kind == Kind::kWouldBlock) {
+      insert_blocked_ = outcome.error.message;
+      break;
+    }
+    ChannelMessage message;
+    if (outcome.kind == Kind::kRefused) {
+      message =
+          error_reply(first.from.id, {service_code_of(outcome.error.code), outcome.error.message});
+    } else {
+      const std::array<std::uint64_t, 2> words{outcome.kind == Kind::kDuplicate ? 1U : 0U,
+                                               outcome.items};
+      message = words_reply(first.from, words);
+    }
+    answers.push_back({first.from.peer, std::move(message)});
+    inserts_.pop_front();
+    any = true;
+  }
+  return any;
+}
+
+bool HostedTable::serve_samples(Clock::time_point now, Answers& answers) {
+  bool any = false;
+  for (auto sample = samples_.begin(); sample != samples_.end();) {
+    auto message = try_sample(*sample, now);
+    if (!message) {
+      ++sample;
+      continue;
+    }
+    answers.push_back({sample->from.peer, *std::move(message)});
+    sample = samples_.erase(sample);
+    any = true;
+  }
+  return any;
+}
+
+std::optional<ChannelMessage> HostedTable::try_sample(const Sample& sample, Clock::time_point now) {
+  const auto items = table_->try_sample(sample.items);
+  if (!items) {
+    if (now < sample.deadline) return std::nullopt;
+    return error_reply(sample.from.id, {ServiceErrorCode::kTimeout,
+                                        "no " + std::to_string(sample.items) + " samples of '" +
+                                            name_ + "' in time: " + items.error().message});
+  }
+  const BatchLayout layout = batch_layout(table_->batch_columns(), sample.items);
+  auto payload = buffer(layout.bytes);
+  replay::Batch batch(table_->batch_columns(), sample.items,
+                      std::span(*payload).subspan(kBatchHead));
+  if (auto good = table_->gather(*items, batch); !good)
+    return error_reply(sample.from.id, {service_code_of(good.error().code), good.error().message});
+  finish_batch(sample.from, layout, batch, *payload);
+  return ChannelMessage{
+      static_cast<std::uint8_t>(static_cast<std::uint8_t>(ServiceKind::kSample) | kReplyBit),
+      std::move(payload)};
+}
+
+// A vector of 32 MB costs more to zero and to fault in than to gather into.
+std::shared_ptr<Bytes> HostedTable::buffer(std::size_t bytes) {
+  for (const auto& held : buffers_)
+    if (held.use_count() == 1 && held->size() == bytes) {
+      std::atomic_thread_fence(std::memory_order_acquire);  // the sender's last read came before
+      return held;
+    }
+  std::erase_if(buffers_, [&](const auto& held) { return held->size() != bytes; });
+  auto fresh = std::make_shared<Bytes>(bytes);
+  if (buffers_.size() < kMaxBuffers) buffers_.push_back(fresh);
+  return fresh;
+}
+
+void HostedTable::serve_checkpoint(Answers& answers) {
+  if (checkpoint_->written.wait_for(std::chrono::seconds{0}) != std::future_status::ready) return;
+  const Result<std::uint64_t> bytes = checkpoint_->written.get();
+  const Request& from = checkpoint_->from;
+  answers.push_back(
+      {from.peer, bytes
+                      ? json_reply(from, {{"path", checkpoint_->path.string()}, {"bytes", *bytes}})
+                      : error_reply(from.id, {ServiceErrorCode::kIo, bytes.error().message})});
+  checkpoint_.reset();
+}
+
+std::size_t HostedTable::forget(const std::string& peer) {
+  const auto is_of_peer = [&](const auto& waiting) { return waiting.from.peer == peer; };
+  return std::erase_if(inserts_, is_of_peer) + std::erase_if(samples_, is_of_peer);
+}
+
+std::optional<HostedTable::Clock::time_point> HostedTable::next_deadline(
+    Clock::time_point now) const {
+  std::optional<Clock::time_point> next;
+  for (const Sample& sample : samples_)
+    if (!next || sample.deadline < *next) next = sample.deadline;
+  if (checkpoint_ && (!next || now + kCheckpointPoll < *next)) next = now + kCheckpointPoll;
+  return next;
+}
+
+nlohmann::json HostedTable::info() const {
+  const replay::TableStatistics s = table_->statistics();
+  return {
+      {"name", name_},
+      {"id", id_},
+      {"options", options_json(table_->options())},
+      {"inserted_steps", s.inserted_steps},
+      {"held_steps", s.held_steps},
+      {"removed_steps", s.removed_steps},
+      {"lost_steps", s.lost_steps},
+      {"inserted_items", s.inserted_items},
+      {"held_items", s.held_items},
+      {"removed_items", s.removed_items},
+      {"pending_steps", s.pending_steps},
+      {"dropped_steps", s.dropped_steps},
+      {"sampled_items", s.sampled_items},
+      {"chunks", s.chunks},
+      {"bytes_held", s.bytes_held},
+      {"duplicate_chunks", s.duplicate_chunks},
+      {"stale_chunks", s.stale_chunks},
+      {"not_finite_chunks", s.not_finite_chunks},
+      {"malformed_chunks", s.malformed_chunks},
+      {"priority_updates", s.priority_updates},
+      {"stale_priorities", s.stale_priorities},
+      {"insert_blocked_ms", s.insert_blocked_ms},
+      {"sample_blocked_ms", s.sample_blocked_ms},
+      {"samples_per_insert", s.samples_per_insert},
+      {"limiter", s.limiter},
+      {"insert_block_reason", inserts_.empty() ? table_->insert_block_reason() : insert_blocked_},
+      {"sample_block_reason", table_->sample_block_reason(1)},
+      {"waiting_inserts", inserts_.size()},
+      {"waiting_samples", samples_.size()}};
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,95 @@
+// One table of the service with what waits at it: chunks that the limiter holds back, in order of
+// arrival, and samples until their deadline. Belongs to the service's thread.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <future>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/service/protocol.hpp"
+#include "actors/service/table_request.hpp"
+#include "replay/table.hpp"
+
+namespace troupe::actors {
+
+// An answer on its way to a peer. `settles`: it ends a request that counted against credit.
+struct Answer {
+  std::string peer;
+  ChannelMessage message;
+};
+using Answers = std::vector<Answer>;
+
+class HostedTable {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  HostedTable(std::string name, std::uint32_t id, std::unique_ptr<replay::Table> table);
+
+  const std::string& name() const { return name_; }
+  std::uint32_t id() const { return id_; }
+  replay::Table& table() { return *table_; }
+  const replay::Table& table() const { return *table_; }
+
+  // A chunk that is waiting already (sent again by its writer) only changes whom to answer, and
+  // under which number; returns whether it was so. kUnavailable when the table has seen too many
+  // writers.
+  Result<bool> add_insert(const Request& request, replay::ChunkPtr chunk);
+  // kInvalidArgument when the reply would exceed `max_reply_bytes`.
+  Result<void> add_sample(const Request& request, std::uint32_t items, Clock::time_point deadline,
+                          std::uint64_t max_reply_bytes);
+  // Starts writing a checkpoint on a thread of its own. kUnavailable while one is being written.
+  Result<void> add_checkpoint(const Request& request, const std::filesystem::path& path);
+  void end_writer(std::uint32_t worker);
+
+  // Answers all that can be answered now. Inserts keep their order; a sample that must wait lets
+  // later ones pass.
+  void serve(Clock::time_point now, Answers& answers);
+  // Forgets what a peer waits for; returns how many requests that were.
+  std::size_t forget(const std::string& peer);
+
+  // When serve() has something to do without a new message; nullopt: never.
+  std::optional<Clock::time_point> next_deadline(Clock::time_point now) const;
+  std::size_t waiting() const { return inserts_.size() + samples_.size(); }
+  nlohmann::json info() const;
+
+ private:
+  struct Insert {
+    Request from;
+    replay::ChunkPtr chunk;
+  };
+  struct Sample {
+    Request from;
+    std::uint32_t items = 0;
+    Clock::time_point deadline;
+  };
+  struct Checkpoint {
+    Request from;
+    std::filesystem::path path;
+    std::future<Result<std::uint64_t>> written;
+  };
+
+  bool serve_inserts(Answers& answers);
+  bool serve_samples(Clock::time_point now, Answers& answers);
+  // nullopt: it must wait.
+  std::optional<ChannelMessage> try_sample(const Sample& sample, Clock::time_point now);
+  void serve_checkpoint(Answers& answers);
+  std::shared_ptr<Bytes> buffer(std::size_t bytes);
+
+  std::string name_;
+  std::uint32_t id_;
+  std::unique_ptr<replay::Table> table_;
+  std::deque<Insert> inserts_;
+  std::string insert_blocked_;  // why the first of inserts_ waits
+  std::deque<Sample> samples_;
+  std::optional<Checkpoint> checkpoint_;
+  std::set<std::uint32_t> writers_;
+  // Payloads that were sent; one is filled again once nobody else holds it.
+  std::vector<std::shared_ptr<Bytes>> buffers_;
+};
+
+}  // namespace troupe::actors

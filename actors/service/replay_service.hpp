@@ -1,0 +1,102 @@
+// The replay service: named tables behind one channel. Any client may declare a table, insert into
+// it, sample from it and ask about it; what one client sends never changes how another is served.
+// Belongs to one thread, which calls serve() again and again; other threads may only read counters.
+//
+// Memory beyond the tables is bounded by memory_bound(): each peer has at most `credit` requests
+// under way, the channel queues at most twice as many and 8 more in each direction, and a message
+// has a largest size. A peer that neither asks nor waits for `forget_after` is forgotten.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/service/hosted_table.hpp"
+#include "actors/service/protocol.hpp"
+#include "actors/service/table_request.hpp"
+
+namespace troupe::actors {
+
+struct ServiceOptions {
+  std::string endpoint = "tcp://127.0.0.1:*";
+  bool insecure = false;              // may listen on more than loopback; nothing is encrypted
+  std::int64_t max_message_mib = 64;  // of one request or reply
+  std::int64_t credit = 4;            // requests under way per client
+  std::int64_t max_clients = 16;      // that have asked within forget_after
+  std::int64_t max_table_mib = 0;     // of all tables when full; 0: three quarters of the RAM
+  std::chrono::seconds forget_after{300};
+  std::filesystem::path checkpoint_directory;  // empty: no checkpoints
+};
+
+// Whether only this host can reach the endpoint: ipc, inproc, or tcp on a loopback address.
+bool is_loopback(const std::string& endpoint);
+
+class ReplayService {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // kInvalidArgument for options out of range and for an endpoint that is not loopback without
+  // `insecure`; kUnavailable when the address is in use.
+  static Result<std::unique_ptr<ReplayService>> open(const ServiceOptions& options);
+
+  // Makes a table, restored from its checkpoint when the directory holds one. Notes say what was
+  // restored and which options differ from the saved ones.
+  Result<std::vector<std::string>> add_table(const TableRequest& request);
+
+  // Handles what came in and what can be answered now; waits at most `timeout` for something new.
+  void serve(std::chrono::milliseconds timeout);
+  // Writes every table's checkpoint; nothing when there is no directory for them. Errors name the
+  // first table that could not be written; the others are.
+  Result<void> write_checkpoints();
+
+  std::string endpoint() const { return channel_->endpoint(); }
+  std::uint64_t memory_bound() const;
+  nlohmann::json info() const;
+
+ private:
+  struct Peer {
+    Clock::time_point last_seen;
+    std::int64_t under_way = 0;
+  };
+  struct Counters {
+    std::uint64_t requests = 0, malformed = 0, refused = 0, over_credit = 0, lost_replies = 0;
+    std::uint64_t forgotten_peers = 0;
+  };
+  using Body = std::span<const std::uint8_t>;
+  // nullopt: answered already, or later.
+  using Outcome = std::optional<ServiceFailure>;
+
+  ReplayService(ServiceOptions options, std::unique_ptr<ChannelServer> channel);
+  void take(const ChannelServer::Received& received, Clock::time_point now);
+  Outcome admit(const Request& request, Clock::time_point now);
+  Outcome handle(const Request& request, Body body, Clock::time_point now);
+  Outcome hello(const Request& request);
+  Outcome open_table(const Request& request, Body body);
+  Outcome insert(const Request& request, Body body);
+  Outcome sample(const Request& request, Body body, Clock::time_point now);
+  Outcome priorities(const Request& request, Body body);
+  Outcome tell(const Request& request, Body body);
+  Outcome checkpoint(const Request& request, Body body);
+  Outcome end_writer(const Request& request, Body body);
+  HostedTable* find(std::uint32_t id);
+  Result<void> check_room(const TableRequest& request) const;
+  nlohmann::json table_json(const HostedTable& table) const;
+  std::filesystem::path checkpoint_path(const std::string& table) const;
+  void reply(const std::string& peer, ChannelMessage message);
+  void send_answers(Answers& answers);
+  void forget_silent(Clock::time_point now);
+  std::chrono::milliseconds patience(std::chrono::milliseconds timeout) const;
+
+  const ServiceOptions options_;
+  const std::uint64_t session_;  // another number after every start
+  std::unique_ptr<ChannelServer> channel_;
+  std::vector<std::unique_ptr<HostedTable>> tables_;  // [id]
+  std::map<std::string, Peer> peers_;
+  Clock::time_point next_sweep_{};
+  Counters counters_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,109 @@
+// What a client or a file may declare, and how each mistake is named.
+#include "actors/service/table_request.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace troupe::actors {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kRow = 1 << 20;
+
+json good() {
+  return {{"name", "t"},
+          {"observation", {{{"name", "o"}, {"dtype", "f32"}, {"shape", {17}}}}},
+          {"step", {{{"name", "action"}, {"dtype", "f32"}, {"shape", {6}}}}},
+          {"options", {{"capacity", 10}, {"n_step", 5}, {"min_size", 2}, {"items", "sequence"}}}};
+}
+
+std::string refusal(const json& request) {
+  const auto read = read_table_request(request, kRow);
+  return read ? "" : read.error().message;
+}
+
+TEST(TableRequest, EveryPartArrives) {
+  const auto read = read_table_request(good(), kRow);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(read->declares);
+  EXPECT_EQ(read->signature.observation, (std::vector<Column>{{"o", DType::kF32, {17}}}));
+  EXPECT_EQ(read->signature.step, (std::vector<Column>{{"action", DType::kF32, {6}}}));
+  EXPECT_EQ(read->options.capacity, 10);
+  EXPECT_EQ(read->options.limiter.min_size, 2);
+  EXPECT_EQ(read->options.items.kind, replay::ItemShape::Kind::kSequence);
+  EXPECT_EQ(step_bytes(read->signature), 17 * 4 + 6 * 4 + 4U);
+}
+
+TEST(TableRequest, WhatIsWrittenReadsBackTheSame) {
+  const auto first = read_table_request(good(), kRow);
+  ASSERT_TRUE(first);
+  const json again{{"name", "t"},
+                   {"observation", columns_json(first->signature.observation)},
+                   {"step", columns_json(first->signature.step)},
+                   {"options", options_json(first->options)}};
+  const auto second = read_table_request(again, kRow);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(second->signature, first->signature);
+  EXPECT_EQ(options_json(second->options), options_json(first->options));
+}
+
+TEST(TableRequest, AnUnknownKeyIsNamedAtEveryLevel) {
+  json request = good();
+  request["colour"] = 1;
+  EXPECT_THAT(refusal(request), HasSubstr("'colour'"));
+  request = good();
+  request["options"]["capasity"] = 1;
+  EXPECT_THAT(refusal(request), HasSubstr("'capasity'"));
+  request = good();
+  request["observation"][0]["type"] = "f32";
+  EXPECT_THAT(refusal(request), HasSubstr("observation[0] has the unknown key 'type'"));
+}
+
+TEST(TableRequest, ValuesOfTheWrongTypeOrOutOfRangeAreNamed) {
+  for (const json& value : {json("many"), json(1.5), json(18446744073709551615U), json(nullptr)}) {
+    json request = good();
+    request["options"]["capacity"] = value;
+    EXPECT_THAT(refusal(request), HasSubstr("options.capacity")) << value;
+  }
+  json request = good();
+  request["options"]["items"] = "none";
+  EXPECT_THAT(refusal(request), HasSubstr("options.items"));
+  request = good();
+  request["observation"][0]["dtype"] = "f16";
+  EXPECT_THAT(refusal(request), HasSubstr("observation[0].dtype"));
+}
+
+TEST(TableRequest, ShapesCannotOverflowOrExceedTheLargestStep) {
+  for (const json& shape : {json{std::int64_t{1} << 40, std::int64_t{1} << 40}, json{0}, json{-1},
+                            json{kRow}, json{1, 1, 1, 1, 1, 1, 1, 1, 1}, json("x")}) {
+    json request = good();
+    request["observation"][0]["shape"] = shape;
+    EXPECT_THAT(refusal(request), HasSubstr("shape")) << shape;
+  }
+  json request = good();
+  for (int i = 0; i < 3; ++i)
+    request["observation"][i] = {
+        {"name", "o" + std::to_string(i)}, {"dtype", "u8"}, {"shape", {kRow / 2}}};
+  EXPECT_THAT(refusal(request), HasSubstr("more than 1048576"));
+}
+
+TEST(TableRequest, NamesThatWouldCollideInABatchAreRefused) {
+  for (const char* name : {"reward", "discount", "weight", "o", "next_o"}) {
+    json request = good();
+    request["step"][0]["name"] = name;
+    EXPECT_THAT(refusal(request), HasSubstr("two columns")) << name;
+  }
+}
+
+TEST(TableRequest, ATableNameCannotLeaveItsDirectory) {
+  for (const char* name : {"", ".", "../x", "a/b", "a b", ".hidden"}) {
+    json request = good();
+    request["name"] = name;
+    EXPECT_THAT(refusal(request), HasSubstr("name")) << name;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,68 @@
+"""Troupe's Python client against `troupe replay serve`: troupe_replay_peer.py SHAPE ENDPOINT."""
+import pathlib
+import sys
+import time
+
+import numpy as np
+
+import replay_shapes as shapes
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "replay" / "python"))
+import troupe_replay  # noqa: E402
+
+
+class Peer:
+    def __init__(self, shape, endpoint):
+        self.shape = shape
+        pixels = shape == "pixels"
+        if pixels:
+            # Each frame is stored once; an item of 3 steps has 4 frames, from which both stacks are taken.
+            self.seen = shapes.frames()
+            observation = {"pixels": ("u8", (84, 84, 3))}
+            options = {"items": "sequence", "length": shapes.STACK, "period": 1}
+        else:
+            options = {"n_step": 1}
+            self.seen = np.ones((64, 17), np.float32)
+            observation = {"observation": ("f32", (17,))}
+        self.client = troupe_replay.Client(endpoint)
+        self.table = self.client.declare("table", observation, {"action": ("f32", (6,))},
+                                         capacity=shapes.ITEMS[shape], **options)
+        self.writer = self.table.writer()
+        self.batches = self.table.sampler(shapes.BATCH)
+        self.steps = 0
+
+    def _append(self):
+        self.writer.append(self.seen[self.steps % 64], np.zeros(6, np.float32), self.steps)
+        self.steps += 1
+
+    def fill(self):
+        while self.steps < shapes.ITEMS[self.shape] + shapes.STACK:
+            self._append()
+        self.writer.flush()
+
+    def insert(self, deadline):
+        before = self.steps
+        while time.perf_counter() < deadline:
+            for _ in range(16):
+                self._append()
+        self.writer.flush()
+        return self.steps - before
+
+    def sample(self, deadline):
+        count = 0
+        while time.perf_counter() < deadline:
+            batch = next(self.batches)
+            assert len(batch["reward"]) == shapes.BATCH
+            count += shapes.BATCH
+        return count
+
+
+def main():
+    shape, endpoint = sys.argv[1:]
+    peer = Peer(shape, endpoint)
+    peer.fill()
+    shapes.answer({"insert": peer.insert, "sample": peer.sample})
+
+
+if __name__ == "__main__":
+    main()
