@@ -57,7 +57,7 @@ Result<void> ShardHost::load(const RoleContext& context, const EnvSpec& spec, st
     }
     if (restored.error().code != ErrorCode::kNotFound) return tl::unexpected(restored.error());
     notes_.push_back("shard " + std::to_string(shard) +
-                     " has no saved table: " + restored.error().message);
+                     " has no saved table and starts empty: " + restored.error().message);
   }
   if (context.options.replay.prefill.empty()) return {};
   auto note = prefill_table(context.options, spec, shard, table);
