@@ -255,6 +255,8 @@ ReplayService::Outcome ReplayService::handle(const Request& request, Body body,
       return checkpoint(request, body);
     case ServiceKind::kEndWriter:
       return end_writer(request, body);
+    case ServiceKind::kMemory:
+      return share_memory(request, body);
   }
   return malformed("known request");
 }
@@ -346,19 +348,25 @@ ReplayService::Outcome ReplayService::insert(const Request& request, Body body) 
   return std::nullopt;
 }
 
-// u32 table | u32 items | u32 milliseconds
+// u32 table | u32 items | u32 milliseconds, and, for a batch in shared memory, | u32 slot
 ReplayService::Outcome ReplayService::sample(const Request& request, Body body,
                                              Clock::time_point now) {
   replay::ByteReader in(body);
   const auto id = in.take<std::uint32_t>(), items = in.take<std::uint32_t>();
   const auto wait = in.take<std::uint32_t>();
+  const bool shared = in.ok() && in.remaining() > 0;
+  const auto slot = shared ? in.take<std::uint32_t>() : 0;
   if (!in.finished()) return malformed("sample request");
   HostedTable* table = find(id);
   if (table == nullptr) return no_table(id);
-  const auto added = table->add_sample(request, items, now + milliseconds{wait},
-                                       mebibytes(options_.max_message_mib));
+  Peer& peer = peers_[request.peer];
+  if (shared && !peer.memory)
+    return ServiceFailure{ServiceErrorCode::kInvalidArgument, "no memory is shared yet"};
+  const auto added = table->add_sample(
+      {request, items, now + milliseconds{wait}, shared ? peer.memory : nullptr, slot},
+      mebibytes(options_.max_message_mib));
   if (!added) return failure_of(added.error());
-  ++peers_[request.peer].under_way;
+  ++peer.under_way;
   return std::nullopt;
 }
 
@@ -413,6 +421,21 @@ ReplayService::Outcome ReplayService::end_writer(const Request& request, Body bo
   HostedTable* table = find(id);
   if (table == nullptr) return no_table(id);
   table->end_writer(worker);
+  reply(request.peer, words_reply(request, {}));
+  return std::nullopt;
+}
+
+// u32 process | u32 descriptor | u32 slots | u32 zero | u64 bytes of a slot
+ReplayService::Outcome ReplayService::share_memory(const Request& request, Body body) {
+  replay::ByteReader in(body);
+  const auto process = in.take<std::uint32_t>(), descriptor = in.take<std::uint32_t>();
+  const auto slots = in.take<std::uint32_t>();
+  in.take<std::uint32_t>();
+  const auto slot_bytes = in.take<std::uint64_t>();
+  if (!in.finished()) return malformed("description of shared memory");
+  auto memory = SharedSlots::open(process, descriptor, slots, slot_bytes);
+  if (!memory) return failure_of(memory.error());
+  peers_[request.peer].memory = *std::move(memory);
   reply(request.peer, words_reply(request, {}));
   return std::nullopt;
 }

@@ -60,6 +60,7 @@ class ReplayService {
   struct Peer {
     Clock::time_point last_seen;
     std::int64_t under_way = 0;
+    std::shared_ptr<SharedSlots> memory;  // nullptr: batches travel in messages
   };
   struct Counters {
     std::uint64_t requests = 0, malformed = 0, refused = 0, over_credit = 0, lost_replies = 0;
@@ -81,6 +82,7 @@ class ReplayService {
   Outcome tell(const Request& request, Body body);
   Outcome checkpoint(const Request& request, Body body);
   Outcome end_writer(const Request& request, Body body);
+  Outcome share_memory(const Request& request, Body body);
   HostedTable* find(std::uint32_t id);
   Result<void> check_room(const TableRequest& request) const;
   nlohmann::json table_json(const HostedTable& table) const;
