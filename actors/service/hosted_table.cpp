@@ -112,7 +112,7 @@ bool HostedTable::serve_inserts(Answers& answers) {
                                                outcome.items};
       message = words_reply(first.from, words);
     }
-    answers.push_back({first.from.peer, std::move(message)});
+    answers.push_back({first.from, std::move(message)});
     inserts_.pop_front();
     any = true;
   }
@@ -127,7 +127,7 @@ bool HostedTable::serve_samples(Clock::time_point now, Answers& answers) {
       ++sample;
       continue;
     }
-    answers.push_back({sample->from.peer, *std::move(message)});
+    answers.push_back({sample->from, *std::move(message)});
     sample = samples_.erase(sample);
     any = true;
   }
@@ -179,9 +179,8 @@ void HostedTable::serve_checkpoint(Answers& answers) {
   const Result<std::uint64_t> bytes = checkpoint_->written.get();
   const Request& from = checkpoint_->from;
   answers.push_back(
-      {from.peer, bytes
-                      ? json_reply(from, {{"path", checkpoint_->path.string()}, {"bytes", *bytes}})
-                      : error_reply(from.id, {ServiceErrorCode::kIo, bytes.error().message})});
+      {from, bytes ? json_reply(from, {{"path", checkpoint_->path.string()}, {"bytes", *bytes}})
+                   : error_reply(from.id, {ServiceErrorCode::kIo, bytes.error().message})});
   checkpoint_.reset();
 }
 

@@ -18,9 +18,9 @@
 
 namespace troupe::actors {
 
-// An answer on its way to a peer. `settles`: it ends a request that counted against credit.
+// An answer to a request that counted against its peer's credit.
 struct Answer {
-  std::string peer;
+  Request to;
   ChannelMessage message;
 };
 using Answers = std::vector<Answer>;
