@@ -45,19 +45,25 @@ Result<bool> HostedTable::add_insert(const Request& request, replay::ChunkPtr ch
   return false;
 }
 
-Result<void> HostedTable::add_sample(const Request& request, std::uint32_t items,
-                                     Clock::time_point deadline, std::uint64_t max_reply_bytes) {
-  if (items == 0) return fail(ErrorCode::kInvalidArgument, "a batch of 0 items was asked for");
+Result<void> HostedTable::add_sample(Sample sample, std::uint64_t max_reply_bytes) {
+  if (sample.items == 0)
+    return fail(ErrorCode::kInvalidArgument, "a batch of 0 items was asked for");
+  if (sample.memory) {
+    max_reply_bytes = sample.memory->slot(sample.slot).size();
+    if (max_reply_bytes == 0)
+      return fail(ErrorCode::kInvalidArgument,
+                  "the shared memory has no slot " + std::to_string(sample.slot));
+  }
   std::uint64_t row = sizeof(replay::ItemKey) + sizeof(std::uint64_t);
   for (const Column& column : table_->batch_columns()) row += column.bytes();
   // Division first: a product of untrusted numbers might overflow.
-  if (items > max_reply_bytes / row ||
-      batch_layout(table_->batch_columns(), items).bytes > max_reply_bytes)
-    return fail(ErrorCode::kInvalidArgument, "a batch of " + std::to_string(items) + " items of '" +
-                                                 name_ + "' with " + std::to_string(row) +
-                                                 " bytes each exceeds the largest message of " +
-                                                 std::to_string(max_reply_bytes) + " bytes");
-  samples_.push_back({request, items, deadline});
+  if (sample.items > max_reply_bytes / row ||
+      batch_layout(table_->batch_columns(), sample.items).bytes > max_reply_bytes)
+    return fail(ErrorCode::kInvalidArgument,
+                "a batch of " + std::to_string(sample.items) + " items of '" + name_ + "' with " +
+                    std::to_string(row) + " bytes each exceeds the largest message or slot of " +
+                    std::to_string(max_reply_bytes) + " bytes");
+  samples_.push_back(std::move(sample));
   return {};
 }
 
@@ -106,7 +112,7 @@ bool HostedTable::serve_inserts(Answers& answers) {
                                                outcome.items};
       message = words_reply(first.from, words);
     }
-    answers.push_back({first.from.peer, std::move(message)});
+    answers.push_back({first.from, std::move(message)});
     inserts_.pop_front();
     any = true;
   }
@@ -121,7 +127,7 @@ bool HostedTable::serve_samples(Clock::time_point now, Answers& answers) {
       ++sample;
       continue;
     }
-    answers.push_back({sample->from.peer, *std::move(message)});
+    answers.push_back({sample->from, *std::move(message)});
     sample = samples_.erase(sample);
     any = true;
   }
@@ -137,12 +143,19 @@ std::optional<ChannelMessage> HostedTable::try_sample(const Sample& sample, Cloc
                                             name_ + "' in time: " + items.error().message});
   }
   const BatchLayout layout = batch_layout(table_->batch_columns(), sample.items);
-  auto payload = buffer(layout.bytes);
-  replay::Batch batch(table_->batch_columns(), sample.items,
-                      std::span(*payload).subspan(kBatchHead));
+  std::shared_ptr<Bytes> payload;
+  std::span<std::uint8_t> target;
+  if (sample.memory) {
+    target = sample.memory->slot(sample.slot);
+  } else {
+    payload = buffer(layout.bytes);
+    target = *payload;
+  }
+  replay::Batch batch(table_->batch_columns(), sample.items, target.subspan(kBatchHead));
   if (auto good = table_->gather(*items, batch); !good)
     return error_reply(sample.from.id, {service_code_of(good.error().code), good.error().message});
-  finish_batch(sample.from, layout, batch, *payload);
+  finish_batch(sample.from, layout, batch, target);
+  if (sample.memory) return slot_reply(sample.from, layout, sample.items);
   return ChannelMessage{
       static_cast<std::uint8_t>(static_cast<std::uint8_t>(ServiceKind::kSample) | kReplyBit),
       std::move(payload)};
@@ -166,9 +179,8 @@ void HostedTable::serve_checkpoint(Answers& answers) {
   const Result<std::uint64_t> bytes = checkpoint_->written.get();
   const Request& from = checkpoint_->from;
   answers.push_back(
-      {from.peer, bytes
-                      ? json_reply(from, {{"path", checkpoint_->path.string()}, {"bytes", *bytes}})
-                      : error_reply(from.id, {ServiceErrorCode::kIo, bytes.error().message})});
+      {from, bytes ? json_reply(from, {{"path", checkpoint_->path.string()}, {"bytes", *bytes}})
+                   : error_reply(from.id, {ServiceErrorCode::kIo, bytes.error().message})});
   checkpoint_.reset();
 }
 

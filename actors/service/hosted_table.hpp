@@ -12,14 +12,15 @@
 #include <vector>
 
 #include "actors/service/protocol.hpp"
+#include "actors/service/shared_slots.hpp"
 #include "actors/service/table_request.hpp"
 #include "replay/table.hpp"
 
 namespace troupe::actors {
 
-// An answer on its way to a peer. `settles`: it ends a request that counted against credit.
+// An answer to a request that counted against its peer's credit.
 struct Answer {
-  std::string peer;
+  Request to;
   ChannelMessage message;
 };
 using Answers = std::vector<Answer>;
@@ -39,9 +40,17 @@ class HostedTable {
   // under which number; returns whether it was so. kUnavailable when the table has seen too many
   // writers.
   Result<bool> add_insert(const Request& request, replay::ChunkPtr chunk);
-  // kInvalidArgument when the reply would exceed `max_reply_bytes`.
-  Result<void> add_sample(const Request& request, std::uint32_t items, Clock::time_point deadline,
-                          std::uint64_t max_reply_bytes);
+  // A sample that is being asked for. With `memory` the batch goes into that slot of it, and the
+  // reply is only its head.
+  struct Sample {
+    Request from;
+    std::uint32_t items = 0;
+    Clock::time_point deadline;
+    std::shared_ptr<SharedSlots> memory;
+    std::uint32_t slot = 0;
+  };
+  // kInvalidArgument when the batch would exceed `max_reply_bytes`, or the slot.
+  Result<void> add_sample(Sample sample, std::uint64_t max_reply_bytes);
   // Starts writing a checkpoint on a thread of its own. kUnavailable while one is being written.
   Result<void> add_checkpoint(const Request& request, const std::filesystem::path& path);
   void end_writer(std::uint32_t worker);
@@ -61,11 +70,6 @@ class HostedTable {
   struct Insert {
     Request from;
     replay::ChunkPtr chunk;
-  };
-  struct Sample {
-    Request from;
-    std::uint32_t items = 0;
-    Clock::time_point deadline;
   };
   struct Checkpoint {
     Request from;

@@ -28,6 +28,16 @@ ChannelMessage message_of(std::uint8_t kind, Bytes payload) {
   return {kind, std::make_shared<const Bytes>(std::move(payload))};
 }
 
+Bytes batch_head(const Request& request, const BatchLayout& layout, std::uint64_t items) {
+  Bytes head;
+  replay::ByteWriter out(head);
+  put_header(out, request.id);
+  out.put(static_cast<std::uint32_t>(items));
+  out.put(static_cast<std::uint32_t>(layout.columns.size()));
+  head.resize(kBatchHead);
+  return head;
+}
+
 std::uint8_t reply_kind(const Request& request) {
   return static_cast<std::uint8_t>(static_cast<std::uint8_t>(request.kind) | kReplyBit);
 }
@@ -76,7 +86,7 @@ std::optional<ServiceFailure> read_request(const ChannelServer::Received& receiv
                               "; this service speaks version " + std::to_string(kServiceVersion)};
   const std::uint8_t kind = received.message.kind;
   if (kind < static_cast<std::uint8_t>(ServiceKind::kHello) ||
-      kind > static_cast<std::uint8_t>(ServiceKind::kEndWriter))
+      kind > static_cast<std::uint8_t>(ServiceKind::kMemory))
     return ServiceFailure{ServiceErrorCode::kMalformed,
                           "there is no request of kind " + std::to_string(kind)};
   request.kind = static_cast<ServiceKind>(kind);
@@ -126,17 +136,16 @@ BatchLayout batch_layout(const std::vector<Column>& columns, std::uint64_t items
 
 void finish_batch(const Request& request, const BatchLayout& layout, const replay::Batch& batch,
                   std::span<std::uint8_t> payload) {
-  Bytes head;
-  replay::ByteWriter out(head);
-  put_header(out, request.id);
-  out.put(static_cast<std::uint32_t>(batch.items()));
-  out.put(static_cast<std::uint32_t>(layout.columns.size()));
-  head.resize(kBatchHead);
+  const Bytes head = batch_head(request, layout, static_cast<std::uint64_t>(batch.items()));
   std::memcpy(payload.data(), head.data(), head.size());
   std::memcpy(payload.data() + layout.keys, batch.keys.data(),
               batch.keys.size() * sizeof(replay::ItemKey));
   std::memcpy(payload.data() + layout.versions, batch.versions.data(),
               batch.versions.size() * sizeof(std::uint64_t));
+}
+
+ChannelMessage slot_reply(const Request& request, const BatchLayout& layout, std::uint64_t items) {
+  return message_of(reply_kind(request), batch_head(request, layout, items));
 }
 
 }  // namespace troupe::actors

@@ -29,6 +29,7 @@ enum class ServiceKind : std::uint8_t {
   kInfo = 6,
   kCheckpoint = 7,
   kEndWriter = 8,
+  kMemory = 9,
 };
 constexpr std::uint8_t kReplyBit = 0x80;
 constexpr std::uint8_t kServiceError = 0xff;
@@ -81,8 +82,11 @@ struct BatchLayout {
 constexpr std::size_t kBatchHead = 64;
 BatchLayout batch_layout(const std::vector<Column>& columns, std::uint64_t items);
 
-// Writes the head, keys and versions of a batch whose columns were gathered into `payload` already.
+// Writes the head, keys and versions of a batch whose columns were gathered into `payload` already:
+// the payload of the reply itself, or shared memory of the same layout.
 void finish_batch(const Request& request, const BatchLayout& layout, const replay::Batch& batch,
                   std::span<std::uint8_t> payload);
+// The reply to a sample whose batch lies in a slot of shared memory: the 64 bytes of the head.
+ChannelMessage slot_reply(const Request& request, const BatchLayout& layout, std::uint64_t items);
 
 }  // namespace troupe::actors

@@ -1,39 +1,24 @@
-// Admits requests and hands them to tables. Everything a request says is compared with the bytes at
-// hand before anything is allocated for it.
+// Opens tables, admits requests, turns, answers and forgets. What each request does is in
+// requests.cpp.
 #include "actors/service/replay_service.hpp"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 
-#include "replay/bytes.hpp"
 #include "replay/checkpoint.hpp"
-#include "replay/codec.hpp"
 
 namespace troupe::actors {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxTables = 64, kMaxJson = 65536;
-constexpr std::uint32_t kZlibChecksum = 1;        // flag of an insert
-constexpr std::uint32_t kAllTables = 0xffffffff;  // of an info request
-constexpr int kMessagesAtOnce = 64;               // taken between two looks at what waits
+constexpr std::size_t kMaxTables = 64;
+constexpr int kMessagesAtOnce = 64;  // taken between two looks at what waits
 constexpr std::chrono::seconds kSweep{1};
-
-std::uint64_t mebibytes(std::int64_t count) { return static_cast<std::uint64_t>(count) << 20; }
-
-ServiceFailure malformed(const char* what) {
-  return {ServiceErrorCode::kMalformed, std::string("the request's body is no ") + what};
-}
-
-ServiceFailure failure_of(const Error& error) {
-  return {service_code_of(error.code), error.message};
-}
 
 std::uint64_t random_session() {
   std::random_device device;
@@ -95,7 +80,7 @@ bool is_loopback(const std::string& endpoint) {
 Result<std::unique_ptr<ReplayService>> ReplayService::open(const ServiceOptions& options) {
   if (auto good = check_options(options); !good) return tl::unexpected(good.error());
   const ChannelLimits limits{
-      .max_message_bytes = static_cast<std::size_t>(mebibytes(options.max_message_mib)),
+      .max_message_bytes = static_cast<std::size_t>(options.max_message_bytes()),
       .high_water_mark = queue_length(options)};
   auto channel = open_channel_server(options.endpoint, limits);
   if (!channel) return tl::unexpected(channel.error());
@@ -106,9 +91,8 @@ ReplayService::ReplayService(ServiceOptions options, std::unique_ptr<ChannelServ
     : options_(std::move(options)), session_(random_session()), channel_(std::move(channel)) {}
 
 std::uint64_t ReplayService::memory_bound() const {
-  const auto messages = options_.credit + 2 * queue_length(options_);
-  return static_cast<std::uint64_t>(options_.max_clients * messages) *
-         mebibytes(options_.max_message_mib);
+  const auto messages = 2 * options_.credit + 2 * queue_length(options_);
+  return static_cast<std::uint64_t>(options_.max_clients * messages) * options_.max_message_bytes();
 }
 
 Result<void> ReplayService::check_room(const TableRequest& request) const {
@@ -193,8 +177,10 @@ void ReplayService::serve(milliseconds timeout) {
 
 void ReplayService::send_answers(Answers& answers) {
   for (Answer& answer : answers) {
-    if (const auto peer = peers_.find(answer.peer); peer != peers_.end()) --peer->second.under_way;
-    reply(answer.peer, std::move(answer.message));
+    const Request& to = answer.to;
+    if (const auto peer = peers_.find(to.peer); peer != peers_.end())
+      --peer->second.under_way(to.kind);
+    reply(to.peer, std::move(answer.message));
   }
   answers.clear();
 }
@@ -230,191 +216,11 @@ ReplayService::Outcome ReplayService::admit(const Request& request, Clock::time_
   peer->second.last_seen = now;
   const bool waits = request.kind == ServiceKind::kInsert || request.kind == ServiceKind::kSample ||
                      request.kind == ServiceKind::kCheckpoint;
-  if (!waits || peer->second.under_way < options_.credit) return std::nullopt;
+  if (!waits || peer->second.under_way(request.kind) < options_.credit) return std::nullopt;
   ++counters_.over_credit;
-  return ServiceFailure{ServiceErrorCode::kOverCredit,
-                        "more than " + std::to_string(options_.credit) + " requests are under way"};
-}
-
-ReplayService::Outcome ReplayService::handle(const Request& request, Body body,
-                                             Clock::time_point now) {
-  switch (request.kind) {
-    case ServiceKind::kHello:
-      return hello(request);
-    case ServiceKind::kTable:
-      return open_table(request, body);
-    case ServiceKind::kInsert:
-      return insert(request, body);
-    case ServiceKind::kSample:
-      return sample(request, body, now);
-    case ServiceKind::kPriorities:
-      return priorities(request, body);
-    case ServiceKind::kInfo:
-      return tell(request, body);
-    case ServiceKind::kCheckpoint:
-      return checkpoint(request, body);
-    case ServiceKind::kEndWriter:
-      return end_writer(request, body);
-  }
-  return malformed("known request");
-}
-
-ReplayService::Outcome ReplayService::hello(const Request& request) {
-  reply(request.peer,
-        json_reply(request, {{"session", std::to_string(session_)},
-                             {"protocol", kServiceVersion},
-                             {"credit", options_.credit},
-                             {"max_message_bytes", mebibytes(options_.max_message_mib)}}));
-  return std::nullopt;
-}
-
-nlohmann::json ReplayService::table_json(const HostedTable& table) const {
-  const replay::Signature& signature = table.table().signature();
-  return {{"id", table.id()},
-          {"name", table.name()},
-          {"session", std::to_string(session_)},
-          {"spec_hash", std::to_string(signature.spec_hash)},
-          {"observation", columns_json(signature.observation)},
-          {"step", columns_json(signature.step)},
-          {"batch", columns_json(table.table().batch_columns())},
-          {"options", options_json(table.table().options())}};
-}
-
-ReplayService::Outcome ReplayService::open_table(const Request& request, Body body) {
-  if (body.size() > kMaxJson) return malformed("JSON text of at most 64 KiB");
-  const auto json = nlohmann::json::parse(body.begin(), body.end(), nullptr, false);
-  if (json.is_discarded()) return malformed("JSON text");
-  const auto wanted = read_table_request(json, mebibytes(options_.max_message_mib) / 4);
-  if (!wanted) return failure_of(wanted.error());
-  const auto same_name = [&](const auto& table) { return table->name() == wanted->name; };
-  auto found = std::find_if(tables_.begin(), tables_.end(), same_name);
-  std::vector<std::string> notes;
-  if (found == tables_.end()) {
-    if (!wanted->declares)
-      return ServiceFailure{ServiceErrorCode::kNotFound, "there is no table '" + wanted->name +
-                                                             "'; declare it with its columns"};
-    auto added = add_table(*wanted);
-    if (!added) return failure_of(added.error());
-    notes = *std::move(added);
-    found = std::prev(tables_.end());
-  } else if (wanted->declares) {
-    const HostedTable& table = **found;
-    if (table.table().signature() != wanted->signature)
-      return ServiceFailure{ServiceErrorCode::kMismatch,
-                            "table '" + wanted->name + "' exists with other columns: " +
-                                columns_json(table.table().signature().observation).dump() +
-                                " and " + columns_json(table.table().signature().step).dump()};
-    const auto have = options_json(table.table().options()), want = options_json(wanted->options);
-    for (const auto& [key, value] : want.items())
-      if (have[key] != value)
-        notes.push_back(key + " is " + have[key].dump() + ", not " + value.dump() +
-                        ": the table existed before");
-  }
-  nlohmann::json answer = table_json(**found);
-  answer["notes"] = notes;
-  reply(request.peer, json_reply(request, answer));
-  return std::nullopt;
-}
-
-HostedTable* ReplayService::find(std::uint32_t id) {
-  return id < tables_.size() ? tables_[id].get() : nullptr;
-}
-
-namespace {
-ServiceFailure no_table(std::uint32_t id) {
-  return {ServiceErrorCode::kNotFound, "there is no table with id " + std::to_string(id)};
-}
-}  // namespace
-
-// u32 table | u32 flags | chunk
-ReplayService::Outcome ReplayService::insert(const Request& request, Body body) {
-  replay::ByteReader in(body);
-  const auto id = in.take<std::uint32_t>(), flags = in.take<std::uint32_t>();
-  if (!in.ok() || (flags & ~kZlibChecksum) != 0) return malformed("insert");
-  HostedTable* table = find(id);
-  if (table == nullptr) return no_table(id);
-  const replay::DecodeLimits limits{.max_bytes = body.size(),
-                                    .max_steps = table->table().options().max_chunk_steps,
-                                    .checksum = (flags & kZlibChecksum) != 0
-                                                    ? replay::ChunkChecksum::kCrc32
-                                                    : replay::ChunkChecksum::kCrc32c};
-  auto chunk = replay::decode(in.view(in.remaining()), table->table().signature(), limits);
-  if (!chunk) return failure_of(chunk.error());
-  const auto repeated = table->add_insert(request, *std::move(chunk));
-  if (!repeated) return failure_of(repeated.error());
-  if (!*repeated) ++peers_[request.peer].under_way;
-  return std::nullopt;
-}
-
-// u32 table | u32 items | u32 milliseconds
-ReplayService::Outcome ReplayService::sample(const Request& request, Body body,
-                                             Clock::time_point now) {
-  replay::ByteReader in(body);
-  const auto id = in.take<std::uint32_t>(), items = in.take<std::uint32_t>();
-  const auto wait = in.take<std::uint32_t>();
-  if (!in.finished()) return malformed("sample request");
-  HostedTable* table = find(id);
-  if (table == nullptr) return no_table(id);
-  const auto added = table->add_sample(request, items, now + milliseconds{wait},
-                                       mebibytes(options_.max_message_mib));
-  if (!added) return failure_of(added.error());
-  ++peers_[request.peer].under_way;
-  return std::nullopt;
-}
-
-// u32 table | u32 zero | u64 count, keys | u64 count, values
-ReplayService::Outcome ReplayService::priorities(const Request& request, Body body) {
-  replay::ByteReader in(body);
-  const auto id = in.take<std::uint32_t>();
-  in.take<std::uint32_t>();
-  std::vector<replay::ItemKey> keys;
-  std::vector<double> values;
-  in.array(keys);
-  in.array(values);
-  if (!in.finished() || keys.size() != values.size()) return malformed("priority update");
-  HostedTable* table = find(id);
-  if (table == nullptr) return no_table(id);
-  const std::array<std::uint64_t, 1> current{table->table().update_priorities(keys, values)};
-  reply(request.peer, words_reply(request, current));
-  return std::nullopt;
-}
-
-// u32 table, or all bits set for everything
-ReplayService::Outcome ReplayService::tell(const Request& request, Body body) {
-  replay::ByteReader in(body);
-  const auto id = in.take<std::uint32_t>();
-  if (!in.finished()) return malformed("info request");
-  if (id != kAllTables && find(id) == nullptr) return no_table(id);
-  reply(request.peer, json_reply(request, id == kAllTables ? info() : find(id)->info()));
-  return std::nullopt;
-}
-
-// u32 table
-ReplayService::Outcome ReplayService::checkpoint(const Request& request, Body body) {
-  replay::ByteReader in(body);
-  const auto id = in.take<std::uint32_t>();
-  if (!in.finished()) return malformed("checkpoint request");
-  HostedTable* table = find(id);
-  if (table == nullptr) return no_table(id);
-  if (options_.checkpoint_directory.empty())
-    return ServiceFailure{ServiceErrorCode::kInvalidArgument,
-                          "the service was started without --checkpoint-directory"};
-  const auto started = table->add_checkpoint(request, checkpoint_path(table->name()));
-  if (!started) return failure_of(started.error());
-  ++peers_[request.peer].under_way;
-  return std::nullopt;
-}
-
-// u32 table | u32 worker
-ReplayService::Outcome ReplayService::end_writer(const Request& request, Body body) {
-  replay::ByteReader in(body);
-  const auto id = in.take<std::uint32_t>(), worker = in.take<std::uint32_t>();
-  if (!in.finished()) return malformed("end of a writer");
-  HostedTable* table = find(id);
-  if (table == nullptr) return no_table(id);
-  table->end_writer(worker);
-  reply(request.peer, words_reply(request, {}));
-  return std::nullopt;
+  return ServiceFailure{
+      ServiceErrorCode::kOverCredit,
+      "more than " + std::to_string(options_.credit) + " requests of this kind are under way"};
 }
 
 void ReplayService::forget_silent(Clock::time_point now) {

@@ -2,9 +2,11 @@
 // it, sample from it and ask about it; what one client sends never changes how another is served.
 // Belongs to one thread, which calls serve() again and again; other threads may only read counters.
 //
-// Memory beyond the tables is bounded by memory_bound(): each peer has at most `credit` requests
-// under way, the channel queues at most twice as many and 8 more in each direction, and a message
-// has a largest size. A peer that neither asks nor waits for `forget_after` is forgotten.
+// Memory beyond the tables is bounded by memory_bound(): each peer has at most `credit` inserts
+// and as many samples and checkpoints under way, the channel queues twice as many and 8 more in
+// each direction, and a message has a largest size. Inserts count apart, so that one that the
+// limiter holds back never keeps its own client from the samples that would let it pass. A peer
+// that neither asks nor waits for `forget_after` is forgotten.
 #pragma once
 
 #include <chrono>
@@ -29,6 +31,10 @@ struct ServiceOptions {
   std::int64_t max_table_mib = 0;     // of all tables when full; 0: three quarters of the RAM
   std::chrono::seconds forget_after{300};
   std::filesystem::path checkpoint_directory;  // empty: no checkpoints
+
+  std::uint64_t max_message_bytes() const {
+    return static_cast<std::uint64_t>(max_message_mib) << 20;
+  }
 };
 
 // Whether only this host can reach the endpoint: ipc, inproc, or tcp on a loopback address.
@@ -59,7 +65,11 @@ class ReplayService {
  private:
   struct Peer {
     Clock::time_point last_seen;
-    std::int64_t under_way = 0;
+    std::int64_t inserts = 0, others = 0;  // under way
+    std::shared_ptr<SharedSlots> memory;   // nullptr: batches travel in messages
+    std::int64_t& under_way(ServiceKind kind) {
+      return kind == ServiceKind::kInsert ? inserts : others;
+    }
   };
   struct Counters {
     std::uint64_t requests = 0, malformed = 0, refused = 0, over_credit = 0, lost_replies = 0;
@@ -81,6 +91,7 @@ class ReplayService {
   Outcome tell(const Request& request, Body body);
   Outcome checkpoint(const Request& request, Body body);
   Outcome end_writer(const Request& request, Body body);
+  Outcome share_memory(const Request& request, Body body);
   HostedTable* find(std::uint32_t id);
   Result<void> check_room(const TableRequest& request) const;
   nlohmann::json table_json(const HostedTable& table) const;

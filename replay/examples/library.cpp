@@ -26,7 +26,10 @@ ChunkPtr episode(std::uint64_t number, std::uint32_t steps) {
 int main() {
   const Signature signature{.observation = {{"observation", DType::kF32, {1}}},
                             .step = {{"action", DType::kF32, {1}}}};
-  auto table = Table::create({.capacity = 1000, .n_step = 3}, signature).value();
+  TableOptions options;
+  options.capacity = 1000;
+  options.n_step = 3;
+  auto table = Table::create(options, signature).value();
   for (std::uint64_t i = 0; i < 20; ++i)
     (void)table->insert(episode(i, 50), std::chrono::seconds{1});
   const auto items = table->sample(256, std::chrono::seconds{1});

@@ -14,13 +14,16 @@ replay/PROTOCOL.md describes the messages. A Client and everything made from it 
 from __future__ import annotations
 
 import collections
+import fcntl
 import itertools
 import json
+import mmap
 import os
 import secrets
 import struct
 import time
 import warnings
+import weakref
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -38,7 +41,7 @@ Columns = Mapping[str, tuple[str, Sequence[int]]]
 
 _MAGIC, _VERSION = 0x53525254, 1
 _HEADER = struct.Struct("<IHHQ")
-_HELLO, _TABLE, _INSERT, _SAMPLE, _PRIORITIES, _INFO, _CHECKPOINT, _END_WRITER = range(1, 9)
+_HELLO, _TABLE, _INSERT, _SAMPLE, _PRIORITIES, _INFO, _CHECKPOINT, _END_WRITER, _MEMORY = range(1, 10)
 _REPLY, _ERROR = 0x80, 0xff
 _TIMEOUT_CODE = 5
 _FRAME = 1 << 20            # bytes of a frame at most
@@ -93,6 +96,29 @@ def _aligned(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
+class _Slots:
+    """Memory shared with the service. A slot is free again once no array looks into it any more."""
+
+    def __init__(self, count: int, size: int):
+        self.size = _aligned(size)
+        self.descriptor = os.memfd_create("troupe-replay", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, count * self.size)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        self._memory = mmap.mmap(self.descriptor, count * self.size)
+        self.count = count
+        self.free: list[int] = list(range(count))
+        weakref.finalize(self, os.close, self.descriptor)
+
+    def announcement(self) -> bytes:
+        return struct.pack("<IIIIQ", os.getpid(), self.descriptor, self.count, 0, self.size)
+
+    def view(self, slot: int) -> np.ndarray:
+        """The slot's bytes after the header; frees the slot when no array made from it is left."""
+        view = np.frombuffer(self._memory, np.uint8, self.size - _HEADER.size, slot * self.size + _HEADER.size)
+        weakref.finalize(view, self.free.append, slot).atexit = False
+        return view
+
+
 class Client:
     """One connection. `timeout`: seconds until a service that says nothing counts as lost."""
 
@@ -111,6 +137,7 @@ class Client:
         self._replies: dict[int, tuple[int, Any]] = {}         # answered, not fetched yet
         self._tables: dict[str, Table] = {}
         self._session: str | None = None
+        self._slots: _Slots | None = None
         try:
             hello = self._hello()
         except BaseException:
@@ -187,6 +214,8 @@ class Client:
         if before in (None, session):
             return
         unanswered = sorted(self._waiting)
+        if self._slots is not None:
+            self._call(_MEMORY, [self._slots.announcement()])
         ids = {}
         for table in list(self._tables.values()):
             old = table.id
@@ -200,6 +229,15 @@ class Client:
                 self._waiting[number] = (kind, body)
             if kind != _HELLO:
                 self._transmit(number)
+
+    def _share(self, count: int, size: int) -> _Slots:
+        """Memory of at least so many slots, each of at least that size, which the service knows."""
+        slots = self._slots
+        if slots is None or slots.count < count or slots.size < size:
+            slots = _Slots(count, size)
+            self._call(_MEMORY, [slots.announcement()])
+            self._slots = slots
+        return slots
 
     def _call(self, kind: int, body: list[Any], patience: float = 0.0) -> Any:
         """The reply's body. `patience`: seconds that the service itself may take."""
@@ -358,19 +396,37 @@ class Table:
         """
         return self._unpack(self._client._call(_SAMPLE, self._asking(items, timeout), timeout))
 
-    def sampler(self, items: int, prefetch: int = 2, timeout: float = 60.0) -> Iterator[dict[str, np.ndarray]]:
-        """Batches without end, `prefetch` of them asked for ahead (at most the client's credit)."""
-        asked: collections.deque[int] = collections.deque()
+    def sampler(self, items: int, prefetch: int = 2, timeout: float = 60.0,
+                shared: bool = False) -> Iterator[dict[str, np.ndarray]]:
+        """Batches without end, `prefetch` of them asked for ahead (at most the client's credit).
+
+        With `shared`, for a service of the same user on the same host, batches are gathered straight
+        into memory that both processes see: right for large ones. The arrays may be kept; while more
+        than two batches are kept, further ones travel in messages.
+        """
+        client, ahead = self._client, max(1, min(prefetch, self._client.credit))
+        slots = client._share(ahead + 2, self._batch_bytes(items)) if shared else None
+        asked: collections.deque[tuple[int, int | None]] = collections.deque()    # number and slot
         try:
             while True:
-                while len(asked) < max(1, min(prefetch, self._client.credit)):
-                    asked.append(self._client._register(_SAMPLE, self._asking(items, timeout)))
-                    self._client._transmit(asked[-1])
-                body = self._client._fetch(asked[0], timeout * len(asked))
+                while len(asked) < ahead:
+                    slot = slots.free.pop() if slots is not None and slots.free else None
+                    body = self._asking(items, timeout)
+                    if slot is not None:
+                        body.append(struct.pack("<I", slot))
+                    asked.append((client._register(_SAMPLE, body), slot))
+                    client._transmit(asked[-1][0])
+                number, slot = asked[0]
+                body = client._fetch(number, timeout * len(asked))
                 asked.popleft()
+                if slot is not None and slots is not None:
+                    body = slots.view(slot)
                 yield self._unpack(body)
         finally:
-            self._client._forget(asked)
+            # Slots of requests under way are not free: the service may still write to them.
+            client._forget([number for number, _ in asked])
+            if slots is not None and any(slot is not None for _, slot in asked) and client._slots is slots:
+                client._slots = None
 
     def update_priorities(self, keys: np.ndarray, values: np.ndarray) -> int:
         """Sets priorities (finite, >= 0) of items that are still there; returns how many were."""
@@ -394,6 +450,10 @@ class Table:
     def _asking(self, items: int, timeout: float) -> list[Any]:
         wait = min(int(timeout * 1000), 0xffffffff)
         return [struct.pack("<III", self.id, items, wait)]
+
+    def _batch_bytes(self, items: int) -> int:
+        return (_BATCH_HEAD + sum(_aligned(items * column.row_bytes) for column in self.batch) +
+                _aligned(items * KEY_DTYPE.itemsize) + items * 8)
 
     def _unpack(self, body: Any) -> dict[str, np.ndarray]:
         items, columns = struct.unpack_from("<II", body)

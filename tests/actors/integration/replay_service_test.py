@@ -65,6 +65,10 @@ class Service:
         self.process.stdout.close()
         return code
 
+    def end(self):
+        self.stop(signal.SIGKILL)
+        self.errors.close()
+
 
 class ServiceTest(unittest.TestCase):
     def setUp(self):
@@ -72,7 +76,7 @@ class ServiceTest(unittest.TestCase):
 
     def serve(self, *options, **words):
         service = Service(*options, **words)
-        self.addCleanup(service.stop, signal.SIGKILL)
+        self.addCleanup(service.end)
         return service
 
     def client(self, service=None, timeout=30.0):
@@ -158,6 +162,31 @@ class Serving(ServiceTest):
         batch = table.sample(16)
         for row, number in zip(batch["pixels"], batch["reward"]):
             self.assertTrue((row == random_rows[int(number)]).all())
+
+    def test_shared_memory_gives_the_same_batches_and_reuses_no_slot_that_is_kept(self):
+        table = self.table(n_step=1)
+        self.write(table, 200)
+        batches = table.sampler(64, shared=True)
+        kept = [next(batches) for _ in range(12)]
+        copies = [batch["reward"].copy() for batch in kept]
+        for _ in range(20):
+            self.assertTrue((next(batches)["observation"][:, 0] >= 0).all())
+        for batch, copy in zip(kept, copies):
+            self.assertTrue((batch["reward"] == copy).all())
+            self.assertTrue((batch["observation"] == copy[:, None]).all())
+        slots = table._client._slots
+        self.assertEqual(slots.free, [], "every slot is kept")
+        del kept, batch
+        self.assertEqual(sorted(slots.free), list(range(slots.count)))
+
+    def test_memory_that_could_shrink_is_refused(self):
+        client = self.client()
+        descriptor = os.memfd_create("unsealed")
+        self.addCleanup(os.close, descriptor)
+        os.ftruncate(descriptor, 1 << 20)
+        for number in (descriptor, 0, 9999):
+            with self.assertRaises(RefusedError):
+                client._call(troupe_replay._MEMORY, [struct.pack("<IIIIQ", os.getpid(), number, 4, 0, 1 << 16)])
 
     def test_nan_is_refused_and_the_table_unchanged(self):
         table = self.table()

@@ -47,7 +47,7 @@ TEST(Protocol, EveryOtherHeaderIsRefusedWithItsReason) {
   EXPECT_EQ(request.id, 0U);
   EXPECT_EQ(code(message(4, kServiceMagic, 2)), ServiceErrorCode::kVersion);
   EXPECT_EQ(request.id, 77U);
-  for (const int kind : {0, 9, 128, 255})
+  for (const int kind : {0, 10, 128, 255})
     EXPECT_EQ(code(message(static_cast<std::uint8_t>(kind), kServiceMagic, kServiceVersion)),
               ServiceErrorCode::kMalformed)
         << kind;

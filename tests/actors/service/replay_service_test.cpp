@@ -171,14 +171,15 @@ TEST_F(ReplayServiceTest, EveryTruncatedBodyIsAnErrorAndChangesNothing) {
     EXPECT_EQ(reply->kind, kServiceError) << cut;
   }
   for (const auto kind : {ServiceKind::kSample, ServiceKind::kPriorities, ServiceKind::kInfo,
-                          ServiceKind::kCheckpoint, ServiceKind::kEndWriter, ServiceKind::kTable}) {
+                          ServiceKind::kCheckpoint, ServiceKind::kEndWriter, ServiceKind::kMemory,
+                          ServiceKind::kTable}) {
     send(kind, Bytes(3, 0xff));
     const auto reply = receive();
     ASSERT_TRUE(reply);
     EXPECT_EQ(reply->error(), static_cast<std::uint32_t>(ServiceErrorCode::kMalformed));
   }
   EXPECT_EQ(service_->info()["tables"][0]["inserted_steps"], 0);
-  EXPECT_EQ(service_->info()["malformed"], insert.size() + 6);
+  EXPECT_EQ(service_->info()["malformed"], insert.size() + 7);
 }
 
 TEST(ServiceEndpoint, OnlyWhatThisHostAloneReachesIsLoopback) {
