@@ -129,7 +129,7 @@ Result<std::vector<std::string>> ReplayService::add_table(const TableRequest& re
     notes = *std::move(restored);
     notes.push_back("table '" + request.name + "' was restored from " + path.string());
   }
-  const auto id = static_cast<std::uint32_t>(tables_.size());
+  const auto id = first_id() + static_cast<std::uint32_t>(tables_.size());
   tables_.push_back(std::make_unique<HostedTable>(request.name, id, *std::move(table)));
   return notes;
 }

@@ -93,6 +93,8 @@ class ReplayService {
   Outcome end_writer(const Request& request, Body body);
   Outcome share_memory(const Request& request, Body body);
   HostedTable* find(std::uint32_t id);
+  // Ids of this start: those of another one name nothing, never a different table.
+  std::uint32_t first_id() const { return static_cast<std::uint32_t>(session_ >> 32) & 0x7fffff00; }
   Result<void> check_room(const TableRequest& request) const;
   nlohmann::json table_json(const HostedTable& table) const;
   std::filesystem::path checkpoint_path(const std::string& table) const;
@@ -104,7 +106,7 @@ class ReplayService {
   const ServiceOptions options_;
   const std::uint64_t session_;  // another number after every start
   std::unique_ptr<ChannelServer> channel_;
-  std::vector<std::unique_ptr<HostedTable>> tables_;  // [id]
+  std::vector<std::unique_ptr<HostedTable>> tables_;  // [id - first_id()]
   std::map<std::string, Peer> peers_;
   Clock::time_point next_sweep_{};
   Counters counters_;

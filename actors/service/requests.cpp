@@ -114,7 +114,8 @@ ReplayService::Outcome ReplayService::open_table(const Request& request, Body bo
 }
 
 HostedTable* ReplayService::find(std::uint32_t id) {
-  return id < tables_.size() ? tables_[id].get() : nullptr;
+  const std::uint32_t index = id - first_id();
+  return index < tables_.size() ? tables_[index].get() : nullptr;
 }
 
 // u32 table | u32 flags | chunk

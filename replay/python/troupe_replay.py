@@ -43,7 +43,7 @@ _MAGIC, _VERSION = 0x53525254, 1
 _HEADER = struct.Struct("<IHHQ")
 _HELLO, _TABLE, _INSERT, _SAMPLE, _PRIORITIES, _INFO, _CHECKPOINT, _END_WRITER, _MEMORY = range(1, 10)
 _REPLY, _ERROR = 0x80, 0xff
-_TIMEOUT_CODE = 5
+_NOT_FOUND_CODE, _TIMEOUT_CODE = 2, 5
 _FRAME = 1 << 20            # bytes of a frame at most
 _ALIGNMENT, _BATCH_HEAD = 64, 64
 _ZLIB_CHECKSUM = 1          # insert flag: the chunk ends with zlib's CRC-32
@@ -135,6 +135,8 @@ class Client:
         self._waiting: dict[int, tuple[int, list[Any]]] = {}   # sent, unanswered: kind and body
         self._unsent: set[int] = set()                         # of those: the way was cut before them
         self._replies: dict[int, tuple[int, Any]] = {}         # answered, not fetched yet
+        self._doubted: dict[int, tuple[int, Any]] = {}         # table unknown: is it another start?
+        self._resolving = False
         self._tables: dict[str, Table] = {}
         self._session: str | None = None
         self._slots: _Slots | None = None
@@ -213,6 +215,7 @@ class Client:
         before, self._session = self._session, session
         if before in (None, session):
             return
+        self._doubted.clear()    # they are sent again with the others
         unanswered = sorted(self._waiting)
         if self._slots is not None:
             self._call(_MEMORY, [self._slots.announcement()])
@@ -304,10 +307,32 @@ class Client:
         magic, version, _, number = _HEADER.unpack_from(payload)
         if magic != _MAGIC or version != _VERSION:
             raise ReplayError(f"{self.endpoint} does not speak version {_VERSION} of the replay protocol")
-        if self._waiting.pop(number, None) is not None:
+        reply = (frames[0].bytes[0], payload)
+        if number in self._waiting and self._unknown_table(number, reply):
+            self._doubted[number] = reply
+        elif self._waiting.pop(number, None) is not None:
             self._unsent.discard(number)
-            self._replies[number] = (frames[0].bytes[0], payload)
+            self._replies[number] = reply
         return True
+
+    def _unknown_table(self, number: int, reply: tuple[int, Any]) -> bool:
+        kind, payload = reply
+        return (kind == _ERROR and self._waiting[number][0] not in (_HELLO, _TABLE) and
+                struct.unpack_from("<I", payload, _HEADER.size)[0] == _NOT_FOUND_CODE)
+
+    def _resolve(self) -> None:
+        """A table that is unknown may be one of an earlier start: then _meet sends the requests again."""
+        if not self._doubted or self._resolving:
+            return
+        self._resolving = True
+        try:
+            self._hello()
+        finally:
+            self._resolving = False
+        for number, reply in self._doubted.items():
+            if self._waiting.pop(number, None) is not None:
+                self._replies[number] = reply
+        self._doubted.clear()
 
     @staticmethod
     def _joined(frames: list[zmq.Frame]) -> memoryview:
@@ -329,6 +354,9 @@ class Client:
         while number not in self._replies:
             if number not in self._waiting:
                 raise ReplayError("the request was given up")
+            self._resolve()
+            if number in self._replies:
+                break
             if self._pump(_PROBE):
                 heard = time.monotonic()
                 if probe is not None and probe in self._replies:
@@ -590,6 +618,9 @@ class Writer:
 
     def _wait(self, number: int, deadline: float) -> None:
         """Until the chunk is answered; asks the table for the reason when it takes too long."""
+        self._client._resolve()
+        if number not in self._client._waiting:
+            return
         if self._client._pump(min(_PROBE, max(deadline - time.monotonic(), 0))):
             return
         self._client.ping()             # notices a service that was started again

@@ -78,6 +78,7 @@ class ReplayServiceTest : public testing::Test {
     ASSERT_EQ(reply->kind, 0x82) << reply->text();
     const json answer = json::parse(reply->text());
     signature_.spec_hash = std::stoull(answer["spec_hash"].get<std::string>());
+    table_ = answer["id"].get<std::uint32_t>();
   }
 
   Bytes chunk(std::uint64_t sequence, std::uint32_t steps) {
@@ -91,7 +92,7 @@ class ReplayServiceTest : public testing::Test {
     chunk.observation = {Bytes((steps + 1) * 8)};
     chunk.step = {Bytes(steps * 4)};
     chunk.reward.assign(steps, 1.0F);
-    Bytes body(8);  // table 0, no flags
+    Bytes body = words({table_, 0});  // no flags
     const Bytes encoded = replay::encode(chunk, signature_);
     body.insert(body.end(), encoded.begin(), encoded.end());
     return body;
@@ -108,6 +109,7 @@ class ReplayServiceTest : public testing::Test {
   std::unique_ptr<ChannelClient> client_;
   replay::Signature signature_;
   std::uint64_t number_ = 0;
+  std::uint32_t table_ = 0;
 };
 
 TEST_F(ReplayServiceTest, AChunkIsTakenOnceHoweverOftenItIsSent) {
@@ -135,7 +137,7 @@ TEST_F(ReplayServiceTest, AHeldBackChunkIsAnsweredOnceSamplesLetItPass) {
   const auto again = send(ServiceKind::kInsert, chunk(1, 3));
   EXPECT_EQ(service_->info()["tables"][0]["waiting_inserts"], 1);
   EXPECT_NE(held, again);
-  send(ServiceKind::kSample, words({0, 4, 1000}));
+  send(ServiceKind::kSample, words({table_, 4, 1000}));
   const auto batch = receive();
   ASSERT_TRUE(batch);
   const auto first = batch->kind == 0x84 ? receive() : batch;
@@ -145,9 +147,9 @@ TEST_F(ReplayServiceTest, AHeldBackChunkIsAnsweredOnceSamplesLetItPass) {
 }
 
 TEST_F(ReplayServiceTest, RequestsBeyondCreditAreRefusedAndLaterOnesServed) {
-  for (int i = 0; i < 2; ++i) send(ServiceKind::kSample, words({0, 1, 60000}));
+  for (int i = 0; i < 2; ++i) send(ServiceKind::kSample, words({table_, 1, 60000}));
   EXPECT_FALSE(receive());
-  send(ServiceKind::kSample, words({0, 1, 60000}));
+  send(ServiceKind::kSample, words({table_, 1, 60000}));
   auto refused = receive();
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->error(), static_cast<std::uint32_t>(ServiceErrorCode::kOverCredit));
@@ -155,7 +157,7 @@ TEST_F(ReplayServiceTest, RequestsBeyondCreditAreRefusedAndLaterOnesServed) {
 }
 
 TEST_F(ReplayServiceTest, ASampleThatMayNotWaitIsAnsweredWithTheLimitersReason) {
-  send(ServiceKind::kSample, words({0, 1, 0}));
+  send(ServiceKind::kSample, words({table_, 1, 0}));
   const auto reply = receive();
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->error(), static_cast<std::uint32_t>(ServiceErrorCode::kTimeout));
