@@ -53,7 +53,8 @@ class Offline(RunTest):
         self.assertEqual(state["ledger"]["inserted"], 0)
         self.assertEqual(state["ledger"]["prefilled"], held["steps"])
         with numpy.load(offline.directory / "evaluations.npz") as evaluations:
-            self.assertGreaterEqual(len(evaluations["timesteps"]), 2)
+            # How many come before depends on the machine; the last one is of the last checkpoint.
+            self.assertEqual(evaluations["timesteps"][-1], manifest["version"])
         rows = offline.metrics()
         self.assertGreater(len(rows), 0)
         self.assertEqual(self.info(directory)[0]["items"], held["items"])
