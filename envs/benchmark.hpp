@@ -25,8 +25,8 @@ struct EnvBenchmark {
   int rounds = 0;
   std::int64_t control_steps = 0;  // per round and loop
   std::int64_t physics_steps = 0;  // per round and loop, those of resets included
-  // The task's step is more than its mj_steps: with RK4 the suite evaluates the model once more after
-  // them, for the observation (mj_step1). The raw loop does not, so the ratio stays below 1.
+  // The task's step is more than its mj_steps: with RK4 the suite evaluates the model once more
+  // after them, for the observation (mj_step1). The raw loop does not, so the ratio stays below 1.
   bool evaluates_again = false;
   // Per second of this thread's CPU time, so that other load on the machine counts for neither
   // side.

@@ -68,7 +68,8 @@ TEST_F(CliTest, AnUnknownOptionIsAnsweredWithTheNearest) {
 TEST_F(CliTest, AMissingNestedVerbIsAskedFor) {
   const Outcome outcome = troupe("bench");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, StartsWith("troupe bench: a verb is required, one of env learner replay\n"));
+  EXPECT_THAT(outcome.err,
+              StartsWith("troupe bench: a verb is required, one of env learner replay\n"));
 }
 
 TEST_F(CliTest, HelpNamesTheWholeCommandOnce) {
