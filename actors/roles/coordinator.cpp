@@ -203,7 +203,7 @@ void on_part(Self self, const PartWritten& part) {
           {shard.at("inserted").get<std::uint64_t>(), shard.at("held").get<std::uint64_t>(),
            shard.at("removed").get<std::uint64_t>(), shard.at("prefilled").get<std::uint64_t>()});
     if (json.contains("version"))
-      state.run->learner_reported(json.at("version").get<std::uint64_t>());
+      state.run->learner_cut(part.checkpoint, json.at("version").get<std::uint64_t>());
   } catch (const Json::exception& error) {
     log_warning(kName, part.node + " sent an unreadable checkpoint state: " + error.what());
   }
@@ -242,8 +242,8 @@ struct Execute {
     State& state = self->state;
     const auto now = Clock::now();
     state.setup->store->set_actor_steps(action.id, state.run->saved().actor_steps());
-    const auto info =
-        state.setup->store->commit(action.id, state.run->version(), counters_json(*state.run, now));
+    const auto info = state.setup->store->commit(action.id, state.run->saved().version,
+                                                 counters_json(*state.run, now));
     if (info) log_info(kName, "checkpoint " + info->directory.filename().string() + " stands");
     state.run->checkpoint_committed(action.id, info ? "" : info.error().message, now);
   }

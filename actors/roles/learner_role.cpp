@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <thread>
 
 #include "actors/config/checks.hpp"
 #include "actors/roles/batch_source.hpp"
@@ -46,6 +47,12 @@ class LearnerRole final : public RoleBase {
 
   Result<void> work() override {
     parameters_->serve(milliseconds{0});
+    if (has_finished()) {
+      blocked_.set("stop");
+      report();
+      std::this_thread::sleep_for(kWaitForBatch);
+      return {};
+    }
     blocked_.set("batch");
     replay::Batch* batch = source_->next(kWaitForBatch);
     if (batch == nullptr) {
@@ -80,6 +87,15 @@ class LearnerRole final : public RoleBase {
   }
 
  private:
+  // Where inserts set no pace nothing else would hold the learner while the run stops.
+  bool has_finished() const {
+    const StopOptions& stop = context().options.stop;
+    const auto reached = [this](std::int64_t limit) {
+      return limit > 0 && learner_->version() >= static_cast<std::uint64_t>(limit);
+    };
+    return is_offline(context().options) && (reached(stop.updates) || reached(stop.actor_steps));
+  }
+
   Result<void> make_learner() {
     const RunOptions& options = context().options;
     auto env =

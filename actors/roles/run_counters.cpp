@@ -23,7 +23,7 @@ std::string counters_json(const RunState& state, RunState::Time now) {
               {"wall_ms", state.wall_ms(now)},
               {"next_evaluation", counters.next_evaluation},
               {"incarnations", counters.incarnations},
-              {"version", state.version()},
+              {"version", saved.version},
               {"ledger",
                {{"inserted", saved.inserted()},
                 {"prefilled", prefilled},

@@ -104,6 +104,8 @@ class RunState {
   // What the shard's part of this checkpoint holds.
   void shard_cut(std::uint64_t checkpoint, std::uint32_t shard, const ShardLedger& ledger);
   void learner_reported(std::uint64_t version) { version_ = version; }
+  // The version that the learner's part of this checkpoint holds.
+  void learner_cut(std::uint64_t checkpoint, std::uint64_t version);
   // `reason` empty: orderly. `permanent`: no restart would help. Comes once per incarnation, when
   // its process (or in-process actor) is gone.
   void node_ended(const std::string& node, std::uint32_t incarnation, const std::string& reason,
@@ -127,12 +129,13 @@ class RunState {
   std::uint64_t wall_ms(Time now) const;
   const std::vector<ShardLedger>& shards() const { return shards_; }
   const RunCounters& counters() const { return counters_; }
-  // What the checkpoint that is being committed holds: the shards' cuts, or their last reports
-  // where there is none, and what had been lost when it began.
+  // What the checkpoint that is being committed holds: the learner's version and the shards' cuts,
+  // or their last reports where there is none, and what had been lost when it began.
   struct Saved {
     std::vector<ShardLedger> shards;
     std::uint64_t lost_with_shard = 0;
-    std::optional<std::uint64_t> updates;  // of a run without environment actors
+    std::uint64_t version = 0;
+    std::optional<std::uint64_t> updates;  // `version`, in a run without environment actors
     std::uint64_t inserted() const;
     std::uint64_t actor_steps() const { return updates.value_or(inserted()); }
   };
@@ -164,6 +167,7 @@ class RunState {
     std::set<std::string> waiting;
     std::uint64_t lost_with_shard = 0;
     std::map<std::uint32_t, ShardLedger> cuts;
+    std::optional<std::uint64_t> version;
     bool committing = false;
     bool final = false;
   };

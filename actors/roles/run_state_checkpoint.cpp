@@ -12,6 +12,11 @@ void RunState::shard_cut(std::uint64_t id, std::uint32_t shard, const ShardLedge
   if (checkpoint_ && checkpoint_->id == id) checkpoint_->cuts[shard] = ledger;
 }
 
+void RunState::learner_cut(std::uint64_t id, std::uint64_t version) {
+  version_ = version;
+  if (checkpoint_ && checkpoint_->id == id) checkpoint_->version = version;
+}
+
 std::uint64_t RunState::Saved::inserted() const {
   std::uint64_t total = lost_with_shard;
   for (const ShardLedger& shard : shards) total += shard.inserted;
@@ -19,8 +24,9 @@ std::uint64_t RunState::Saved::inserted() const {
 }
 
 RunState::Saved RunState::saved() const {
-  Saved saved{shards_, counters_.lost_with_shard, {}};
-  if (options_.actors.count == 0) saved.updates = version_;
+  Saved saved{shards_, counters_.lost_with_shard, version_, {}};
+  if (checkpoint_) saved.version = checkpoint_->version.value_or(version_);
+  if (options_.actors.count == 0) saved.updates = saved.version;
   if (!checkpoint_) return saved;
   saved.lost_with_shard = checkpoint_->lost_with_shard;
   for (const auto& [shard, ledger] : checkpoint_->cuts)

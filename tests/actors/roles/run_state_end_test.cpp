@@ -126,10 +126,15 @@ TEST(RunState, WithoutEnvironmentActorsUpdatesAreItsClock) {
   EXPECT_EQ(world.all<BeginEvaluation>()[0].actor_steps, 1200U);
   world.run().evaluation_done(world.all<BeginEvaluation>()[0].id, 1, "");
   world.run().learner_reported(5000);
-  world.pass(milliseconds{100});
+  world.pass(milliseconds{200});
   EXPECT_EQ(world.run().phase(), RunState::Phase::kSaving);
   EXPECT_EQ(world.run().saved().actor_steps(), 5000U);
   EXPECT_EQ(world.run().saved().inserted(), 0U);
+  // A checkpoint holds the version of the learner's part, whatever is reported meanwhile.
+  world.run().learner_cut(world.all<BeginCheckpoint>().back().id, 5003);
+  world.run().learner_reported(5100);
+  EXPECT_EQ(world.run().saved().actor_steps(), 5003U);
+  EXPECT_EQ(world.run().saved().version, 5003U);
 }
 
 TEST(RunState, ASignalSavesWithoutEvaluatingAndEndsWith130) {
