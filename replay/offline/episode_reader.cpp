@@ -29,8 +29,8 @@ To narrowed(const H5::Group& group, const char* attribute) {
 
 class GroupedFile final : public EpisodeFile {
  public:
-  GroupedFile(fs::path path, H5::H5File file, Signature signature, EpisodeFileInfo info)
-      : path_(std::move(path)), file_(std::move(file)), signature_(std::move(signature)) {
+  GroupedFile(fs::path path, const H5::H5File& file, Signature signature, EpisodeFileInfo info)
+      : path_(std::move(path)), file_(file), signature_(std::move(signature)) {
     info_ = std::move(info);
     while (hdf5::has_group(file_, layout::episode_name(episodes_))) ++episodes_;
     const auto said = hdf5::get(file_, layout::kTotalEpisodes, std::uint64_t{episodes_});
@@ -208,9 +208,9 @@ std::unique_ptr<EpisodeFile> open(const fs::path& path, const Signature& signatu
                   std::to_string(signature.spec_hash));
   const bool grouped = hdf5::has_group(file, layout::episode_name(0));
   if (grouped || info.layout == "troupe")
-    return std::make_unique<GroupedFile>(path, std::move(file), signature, std::move(info));
+    return std::make_unique<GroupedFile>(path, file, signature, std::move(info));
   if (hdf5::has_dataset(file, layout::kRewards) && hdf5::has_dataset(file, layout::kTerminals))
-    return open_flat_file(path, std::move(file), signature, std::move(info));
+    return open_flat_file(path, file, signature, std::move(info));
   throw corrupt(
       "has neither a group 'episode_0' (Minari's layout) nor datasets 'rewards' and 'terminals' "
       "(D4RL's): it is no file of episodes");

@@ -15,9 +15,9 @@ namespace {
 
 class FlatFile final : public EpisodeFile {
  public:
-  FlatFile(fs::path path, H5::H5File file, Signature signature, EpisodeFileInfo info)
+  FlatFile(fs::path path, const H5::H5File& file, Signature signature, EpisodeFileInfo info)
       : path_(std::move(path)),
-        file_(std::move(file)),
+        file_(file),
         signature_(std::move(signature)),
         rewards_(StoredColumn(file_, layout::kRewards)) {
     info_ = std::move(info);
@@ -142,9 +142,9 @@ class FlatFile final : public EpisodeFile {
 
 }  // namespace
 
-std::unique_ptr<EpisodeFile> open_flat_file(const fs::path& path, H5::H5File file,
+std::unique_ptr<EpisodeFile> open_flat_file(const fs::path& path, const H5::H5File& file,
                                             const Signature& signature, EpisodeFileInfo info) {
-  return std::make_unique<FlatFile>(path, std::move(file), signature, std::move(info));
+  return std::make_unique<FlatFile>(path, file, signature, std::move(info));
 }
 
 }  // namespace troupe::replay

@@ -9,7 +9,8 @@
 namespace troupe::replay {
 
 // Throws what hdf5_access.hpp throws.
-std::unique_ptr<EpisodeFile> open_flat_file(const std::filesystem::path& path, H5::H5File file,
-                                            const Signature& signature, EpisodeFileInfo info);
+std::unique_ptr<EpisodeFile> open_flat_file(const std::filesystem::path& path,
+                                            const H5::H5File& file, const Signature& signature,
+                                            EpisodeFileInfo info);
 
 }  // namespace troupe::replay
