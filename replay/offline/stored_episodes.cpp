@@ -58,15 +58,15 @@ StoredEpisodes::StoredEpisodes(const TableSnapshot& snapshot) : signature_(snaps
   const std::vector<Held> held = held_chunks(snapshot.cut);
   std::vector<ChunkPtr> run;
   std::uint32_t first_needed = kNotNeeded;  // step of the episode
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    const ChunkHeader& header = held[i].chunk->header;
+  for (const Held& one : held) {
+    const ChunkHeader& header = one.chunk->header;
     if (!run.empty() && !continues(run.back()->header, header)) {
       add_run(std::exchange(run, {}), first_needed, snapshot.options.shape().length);
       first_needed = kNotNeeded;
     }
-    run.push_back(held[i].chunk);
-    if (held[i].first_row != kNotNeeded)
-      first_needed = std::min(first_needed, header.first_step + held[i].first_row);
+    run.push_back(one.chunk);
+    if (one.first_row != kNotNeeded)
+      first_needed = std::min(first_needed, header.first_step + one.first_row);
   }
   if (!run.empty()) add_run(std::move(run), first_needed, snapshot.options.shape().length);
   // The sort is stable: what one policy did stays in the order of workers and episodes.

@@ -81,6 +81,7 @@ bool HeapSelector::is_heap(const std::vector<Entry>& entries) const {
   for (std::size_t i = 1; i < entries.size(); ++i)
     if (!before(entries[(i - 1) / 2], entries[i])) return false;
   std::vector<std::uint64_t> orders;
+  orders.reserve(entries.size());
   for (const Entry& entry : entries) orders.push_back(entry.order);
   std::sort(orders.begin(), orders.end());
   return std::adjacent_find(orders.begin(), orders.end()) == orders.end();
@@ -92,6 +93,7 @@ bool HeapSelector::load(ByteReader& in, const std::vector<bool>& live) {
   MassTree tree;
   if (!in.array(entries) || !is_heap(entries) || !tree.load(in, live)) return false;
   std::vector<Key> keys;
+  keys.reserve(entries.size());
   for (const Entry& entry : entries) keys.push_back(entry.key);
   if (!are_live_keys(keys, live)) return false;
   for (const Entry& entry : entries)
