@@ -21,7 +21,7 @@ if(TROUPE_LLD)
   add_link_options(-fuse-ld=lld)
 endif()
 
-# The program looks for the learning library in ../lib beside its own folder, in both places.
+# The program looks for the libraries it loads in ../lib beside its own folder, in both places.
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 

@@ -1,4 +1,4 @@
-// The checkpoint format of checkpoint.hpp, version 2.
+// The checkpoint format of checkpoint.hpp, version 3.
 #include "replay/checkpoint.hpp"
 
 #include <limits>
@@ -14,7 +14,7 @@ namespace troupe::replay {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x454c424154505254;  // "TRPTABLE"
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::uint64_t kHeader = 28, kFrame = 16;  // bytes around the sections, and around each
 constexpr std::uint32_t kOptions = 0x5354504f, kItems = 0x4d455449, kChunks = 0x4b4e4843,
                         kState = 0x54415453;  // "OPTS", "ITEM", "CHNK", "STAT"

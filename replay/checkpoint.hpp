@@ -2,7 +2,7 @@
 // only when every byte of it checks. Any thread; several tables may be written at once to different
 // paths.
 //
-// Version 2, little-endian:
+// Version 3, little-endian:
 //   u64 magic "TRPTABLE" | u32 version | u32 zero | u64 bytes of the file | u32 CRC-32C of these 24
 //   bytes then four sections OPTS ITEM CHNK STAT, each u32 tag | u64 bytes | payload | u32 CRC-32C
 //   of tag, bytes and payload

@@ -2,11 +2,8 @@
 // itself.
 #include "actors/cli/bench_learner.hpp"
 
-#include <dlfcn.h>
-
 #include <cstdio>
 #include <memory>
-#include <system_error>
 
 #include "actors/cli/verbs.hpp"
 #include "learners/benchmark.hpp"
@@ -15,31 +12,13 @@
 namespace troupe::actors::cli {
 namespace {
 
-constexpr const char* kSymbol = "troupe_learner_benchmark";
-
 struct LearnerBenchCommand {
   learners::LearnerBenchmarkOptions options;
   bool json = false;
 };
 
-Result<learners::RunLearnerBenchmark*> find_benchmark() {
-  if (const auto loaded = learners::load_learning_library(); !loaded) {
-    return tl::unexpected(loaded.error());
-  }
-  for (const auto& path : learners::learning_library_candidates()) {
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) continue;
-    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
-    void* symbol = library == nullptr ? nullptr : dlsym(library, kSymbol);
-    if (symbol != nullptr) return reinterpret_cast<learners::RunLearnerBenchmark*>(symbol);
-    return fail(ErrorCode::kUnavailable,
-                "The learning library " + path.string() + " has no benchmark; build it anew.");
-  }
-  return fail(ErrorCode::kNotFound, "The learning library is gone from where it was loaded.");
-}
-
 int bench_learner(const LearnerBenchCommand& command) {
-  const auto benchmark = find_benchmark();
+  const auto benchmark = learners::load_learner_benchmark();
   if (!benchmark) {
     print_error(benchmark.error().message);
     return 1;

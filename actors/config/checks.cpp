@@ -125,6 +125,13 @@ LimiterFigures limiter_figures(const RunOptions& options) {
   return figures;
 }
 
+std::int64_t most_updates(const RunOptions& options) {
+  const std::int64_t updates = options.stop.updates;
+  const std::int64_t steps = is_offline(options) ? options.stop.actor_steps : 0;
+  if (updates == 0 || steps == 0) return std::max(updates, steps);
+  return std::min(updates, steps);
+}
+
 Result<void> check_options(const RunOptions& options) {
   Lines lines;
   check_environment(options, lines);

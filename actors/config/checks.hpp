@@ -26,6 +26,10 @@ inline double samples_per_insert(const RunOptions& options) {
   return is_offline(options) ? 0 : options.replay.samples_per_insert;
 }
 
+// Updates after which a learner makes no more, so that a run ends where it was told to; 0: no
+// bound. Without environment actors stop.actor_steps counts updates too.
+std::int64_t most_updates(const RunOptions& options);
+
 // kInvalidArgument with one line per contradiction. Options out of their described ranges are the
 // reader's business and not looked at again.
 Result<void> check_options(const RunOptions& options);

@@ -87,13 +87,10 @@ class LearnerRole final : public RoleBase {
   }
 
  private:
-  // Where inserts set no pace nothing else would hold the learner while the run stops.
+  // The coordinator hears of it in the next report; until then nothing goes beyond.
   bool has_finished() const {
-    const StopOptions& stop = context().options.stop;
-    const auto reached = [this](std::int64_t limit) {
-      return limit > 0 && learner_->version() >= static_cast<std::uint64_t>(limit);
-    };
-    return is_offline(context().options) && (reached(stop.updates) || reached(stop.actor_steps));
+    const auto most = static_cast<std::uint64_t>(most_updates(context().options));
+    return most > 0 && learner_->version() >= most;
   }
 
   Result<void> make_learner() {

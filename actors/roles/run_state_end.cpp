@@ -39,7 +39,7 @@ void RunState::tick_running(Time now) {
 // With one shard the limit is what the run still lacks. Several share it evenly, and it is dealt
 // anew as they report, so that all of it is used and little more.
 void RunState::limit_steps() {
-  if (options_.stop.actor_steps <= 0) return;
+  if (options_.stop.actor_steps <= 0 || options_.actors.count == 0) return;
   const auto wanted = static_cast<std::uint64_t>(options_.stop.actor_steps);
   const std::uint64_t left = wanted - std::min(wanted, actor_steps());
   std::vector<std::uint64_t> limits;

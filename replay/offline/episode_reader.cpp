@@ -7,6 +7,7 @@
 
 #include "replay/offline/columns.hpp"
 #include "replay/offline/flat_reader.hpp"
+#include "replay/offline/hdf5_library.hpp"
 
 namespace troupe::replay {
 
@@ -218,24 +219,15 @@ std::unique_ptr<EpisodeFile> open(const fs::path& path, const Signature& signatu
 
 }  // namespace
 
-Result<std::unique_ptr<EpisodeFile>> open_episode_file(const fs::path& path,
-                                                       const Signature& signature) {
-  std::error_code error;
-  if (!fs::exists(path, error))
-    return fail(ErrorCode::kNotFound, "cannot open " + path.string() + ": no such file");
-  if (!is_hdf5_file(path)) return fail(ErrorCode::kCorrupt, path.string() + " is no HDF5 file");
+}  // namespace troupe::replay
+
+extern "C" __attribute__((visibility("default")))
+troupe::Result<std::unique_ptr<troupe::replay::EpisodeFile>>
+troupe_open_episode_file(const std::filesystem::path& path,
+                         const troupe::replay::Signature& signature) {
+  using namespace troupe::replay;
   std::unique_ptr<EpisodeFile> opened;
   if (auto good = hdf5::guarded(path, [&] { opened = open(path, signature); }); !good)
     return tl::unexpected(good.error());
   return opened;
 }
-
-bool is_hdf5_file(const fs::path& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return false;
-  htri_t answer = 0;
-  const auto asked = hdf5::guarded(path, [&] { answer = H5Fis_hdf5(path.c_str()); });
-  return asked && answer > 0;
-}
-
-}  // namespace troupe::replay

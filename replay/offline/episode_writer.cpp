@@ -1,12 +1,14 @@
 // Implements the file described in episode_writer.hpp.
 #include "replay/offline/episode_writer.hpp"
 
+#include <functional>
 #include <optional>
 #include <system_error>
 
 #include "replay/codec.hpp"
 #include "replay/file.hpp"
 #include "replay/offline/hdf5_access.hpp"
+#include "replay/offline/hdf5_library.hpp"
 #include "replay/offline/layout.hpp"
 
 namespace troupe::replay {
@@ -71,28 +73,78 @@ void write_policies(const H5::Group& group, const std::vector<PolicySpan>& polic
                      level);
 }
 
-}  // namespace
+class Hdf5Writer final : public EpisodeWriter {
+ public:
+  Hdf5Writer(fs::path path, EpisodeFileHead head, int level)
+      : path_(std::move(path)), temporary_(path_), head_(std::move(head)), level_(level) {
+    temporary_ += ".writing";
+  }
+  ~Hdf5Writer() override {
+    (void)hdf5::guarded(temporary_, [&] { file_.reset(); });
+    std::error_code ignored;
+    if (!committed_) fs::remove(temporary_, ignored);
+  }
 
-struct EpisodeWriter::Impl {
-  fs::path path, temporary;
-  EpisodeFileHead head;
-  int level = 0;
-  std::optional<H5::H5File> file;
-  EpisodeTotals totals{};
-  std::uint64_t left_out = 0;
-  bool committed = false;
+  Result<void> open() {
+    return guarded([&] {
+      file_ = create_file(temporary_);
+      write_head();
+    });
+  }
+
+  Result<void> add(const Episode& episode) override {
+    const ChunkHeader& header = episode.steps.header;
+    if (auto fits = check_shape(episode.steps, head_.signature, {.max_steps = layout::kMostSteps});
+        !fits)
+      return fits;
+    if (!header.ends() && header.steps < 2)
+      return fail(ErrorCode::kInvalidArgument,
+                  describe(header) + " is one step without its next observation");
+    if (auto written = guarded([&] { write_episode(episode); }); !written) return written;
+    ++totals_.episodes;
+    totals_.complete += episode.complete() ? 1 : 0;
+    totals_.steps += header.ends() ? header.steps : header.steps - 1;
+    return {};
+  }
+
+  void leave_out(std::uint64_t steps) override { left_out_ += steps; }
+
+  Result<EpisodeTotals> commit() override {
+    const auto closed = guarded([&] {
+      hdf5::put(*file_, layout::kTotalEpisodes, totals_.episodes);
+      hdf5::put(*file_, layout::kTotalSteps, totals_.steps);
+      hdf5::put(*file_, "complete_episodes", totals_.complete);
+      hdf5::put(*file_, "steps_left_out", left_out_);
+      file_->close();
+      file_.reset();
+    });
+    if (!closed) return tl::unexpected(closed.error());
+    if (auto published = publish_file(temporary_, path_); !published)
+      return tl::unexpected(published.error());
+    committed_ = true;
+    std::error_code ignored;
+    totals_.bytes = fs::file_size(path_, ignored);
+    return totals_;
+  }
+
+ private:
+  Result<void> guarded(const std::function<void()>& work) const {
+    auto done = hdf5::guarded(temporary_, work);
+    if (!done) return fail(ErrorCode::kIo, "cannot write " + done.error().message);
+    return {};
+  }
 
   void write_head() const {
-    hdf5::put(*file, "format", std::string(layout::kFormat));
-    hdf5::put(*file, "format_version", layout::kFormatVersion);
-    hdf5::put(*file, "environment", head.environment);
-    hdf5::put(*file, "spec_hash", head.signature.spec_hash);
-    hdf5::put(*file, "n_step", static_cast<std::uint64_t>(head.n_step));
-    hdf5::put(*file, "discount", head.discount);
-    hdf5::put(*file, layout::kActionUnits, std::string(layout::kPolicyUnits));
-    if (head.action && !head.action->discrete) {
-      hdf5::put(*file, "action_low", head.action->low);
-      hdf5::put(*file, "action_high", head.action->high);
+    hdf5::put(*file_, "format", std::string(layout::kFormat));
+    hdf5::put(*file_, "format_version", layout::kFormatVersion);
+    hdf5::put(*file_, "environment", head_.environment);
+    hdf5::put(*file_, "spec_hash", head_.signature.spec_hash);
+    hdf5::put(*file_, "n_step", static_cast<std::uint64_t>(head_.n_step));
+    hdf5::put(*file_, "discount", head_.discount);
+    hdf5::put(*file_, layout::kActionUnits, std::string(layout::kPolicyUnits));
+    if (head_.action && !head_.action->discrete) {
+      hdf5::put(*file_, "action_low", head_.action->low);
+      hdf5::put(*file_, "action_high", head_.action->high);
     }
   }
 
@@ -100,8 +152,8 @@ struct EpisodeWriter::Impl {
     const Chunk& steps = episode.steps;
     const ChunkHeader& header = steps.header;
     const std::uint32_t count = header.ends() ? header.steps : header.steps - 1;
-    const H5::Group group = file->createGroup(layout::episode_name(totals.episodes));
-    hdf5::put(group, "id", totals.episodes);
+    const H5::Group group = file_->createGroup(layout::episode_name(totals_.episodes));
+    hdf5::put(group, "id", totals_.episodes);
     hdf5::put(group, layout::kTotalSteps, std::uint64_t{count});
     hdf5::put(group, "worker", std::uint64_t{header.worker});
     hdf5::put(group, "incarnation", std::uint64_t{header.incarnation});
@@ -110,81 +162,37 @@ struct EpisodeWriter::Impl {
     hdf5::put(group, layout::kFirstStep, std::uint64_t{header.first_step});
     hdf5::put(group, layout::kEnd, std::string(end_text(header.end)));
     hdf5::put(group, "complete", std::uint64_t{episode.complete() ? 1U : 0U});
-    write_observations(group, head.signature, steps, count + 1, level);
-    write_steps(group, head.signature, steps, 0, count, level);
-    write_ends(group, header.end, count, level);
-    write_policies(group, episode.policies, level);
+    write_observations(group, head_.signature, steps, count + 1, level_);
+    write_steps(group, head_.signature, steps, 0, count, level_);
+    write_ends(group, header.end, count, level_);
+    write_policies(group, episode.policies, level_);
     if (!header.ends())
-      write_steps(group.createGroup(layout::kOpenStep), head.signature, steps, count, 1, level);
+      write_steps(group.createGroup(layout::kOpenStep), head_.signature, steps, count, 1, level_);
   }
+
+  const fs::path path_;
+  fs::path temporary_;
+  const EpisodeFileHead head_;
+  const int level_;
+  std::optional<H5::H5File> file_;
+  EpisodeTotals totals_;
+  std::uint64_t left_out_ = 0;
+  bool committed_ = false;
 };
 
-Result<std::unique_ptr<EpisodeWriter>> EpisodeWriter::create(const fs::path& path,
-                                                             const EpisodeFileHead& head,
-                                                             const EpisodeWriteOptions& options) {
+}  // namespace
+}  // namespace troupe::replay
+
+extern "C" __attribute__((visibility("default")))
+troupe::Result<std::unique_ptr<troupe::replay::EpisodeWriter>>
+troupe_create_episode_writer(const std::filesystem::path& path,
+                             const troupe::replay::EpisodeFileHead& head,
+                             const troupe::replay::EpisodeWriteOptions& options) {
+  using namespace troupe::replay;
   if (options.deflate < 0 || options.deflate > 9)
-    return fail(ErrorCode::kInvalidArgument,
-                "the deflate level of " + path.string() + " is not in 0..9");
-  auto impl = std::make_unique<Impl>();
-  impl->path = path;
-  impl->temporary = path;
-  impl->temporary += ".writing";
-  impl->head = head;
-  impl->level = options.deflate;
-  std::unique_ptr<EpisodeWriter> writer(new EpisodeWriter(std::move(impl)));
-  Impl& state = *writer->impl_;
-  auto opened = hdf5::guarded(state.temporary, [&] {
-    state.file = create_file(state.temporary);
-    state.write_head();
-  });
-  if (!opened) return fail(ErrorCode::kIo, "cannot write " + opened.error().message);
+    return troupe::fail(troupe::ErrorCode::kInvalidArgument,
+                        "the deflate level of " + path.string() + " is not in 0..9");
+  auto writer = std::make_unique<Hdf5Writer>(path, head, options.deflate);
+  if (auto opened = writer->open(); !opened) return tl::unexpected(opened.error());
   return writer;
 }
-
-EpisodeWriter::EpisodeWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-
-EpisodeWriter::~EpisodeWriter() {
-  (void)hdf5::guarded(impl_->temporary, [&] { impl_->file.reset(); });
-  std::error_code ignored;
-  if (!impl_->committed) fs::remove(impl_->temporary, ignored);
-}
-
-Result<void> EpisodeWriter::add(const Episode& episode) {
-  const ChunkHeader& header = episode.steps.header;
-  if (auto fits =
-          check_shape(episode.steps, impl_->head.signature, {.max_steps = layout::kMostSteps});
-      !fits)
-    return fits;
-  if (!header.ends() && header.steps < 2)
-    return fail(ErrorCode::kInvalidArgument,
-                describe(header) + " is one step without its next observation");
-  auto written = hdf5::guarded(impl_->temporary, [&] { impl_->write_episode(episode); });
-  if (!written) return fail(ErrorCode::kIo, "cannot write " + written.error().message);
-  ++impl_->totals.episodes;
-  impl_->totals.complete += episode.complete() ? 1 : 0;
-  impl_->totals.steps += header.ends() ? header.steps : header.steps - 1;
-  return {};
-}
-
-void EpisodeWriter::leave_out(std::uint64_t steps) { impl_->left_out += steps; }
-
-Result<EpisodeTotals> EpisodeWriter::commit() {
-  Impl& state = *impl_;
-  const auto closed = hdf5::guarded(state.temporary, [&] {
-    hdf5::put(*state.file, layout::kTotalEpisodes, state.totals.episodes);
-    hdf5::put(*state.file, layout::kTotalSteps, state.totals.steps);
-    hdf5::put(*state.file, "complete_episodes", state.totals.complete);
-    hdf5::put(*state.file, "steps_left_out", state.left_out);
-    state.file->close();
-    state.file.reset();
-  });
-  if (!closed) return fail(ErrorCode::kIo, "cannot write " + closed.error().message);
-  if (auto published = publish_file(state.temporary, state.path); !published)
-    return tl::unexpected(published.error());
-  state.committed = true;
-  std::error_code ignored;
-  state.totals.bytes = fs::file_size(state.path, ignored);
-  return state.totals;
-}
-
-}  // namespace troupe::replay

@@ -42,25 +42,21 @@ struct EpisodeTotals {
 
 class EpisodeWriter {
  public:
-  // Opens PATH.writing; PATH appears with commit. kIo or kInvalidArgument, naming the file.
+  // Opens PATH.writing; PATH appears with commit. kIo or kInvalidArgument, naming the file;
+  // kNotFound or kUnavailable when the library that knows HDF5 cannot be loaded.
   static Result<std::unique_ptr<EpisodeWriter>> create(const std::filesystem::path& path,
                                                        const EpisodeFileHead& head,
                                                        const EpisodeWriteOptions& options = {});
   // Removes the unfinished file unless commit succeeded.
-  ~EpisodeWriter();
+  virtual ~EpisodeWriter() = default;
 
   // The episode must fit the head's signature, and an open one must have two steps at least
   // (kInvalidArgument). One pass over its bytes.
-  Result<void> add(const Episode& episode);
+  virtual Result<void> add(const Episode& episode) = 0;
   // Counts steps of the source that are in no episode, for the head.
-  void leave_out(std::uint64_t steps);
+  virtual void leave_out(std::uint64_t steps) = 0;
   // Writes the totals, syncs and renames.
-  Result<EpisodeTotals> commit();
-
- private:
-  struct Impl;
-  explicit EpisodeWriter(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  virtual Result<EpisodeTotals> commit() = 0;
 };
 
 }  // namespace troupe::replay

@@ -87,6 +87,10 @@ class Needed(unittest.TestCase):
             self.assertEqual(len(needed.faults_of("program", ["libc.so.6", name])), 1, name)
         self.assertEqual(needed.faults_of("program", ["libzmq.so.5", "libc.so.6"]), [])
 
+    def test_the_program_may_not_need_hdf5_nor_what_it_brings(self):
+        for name in ["libhdf5_serial.so.103", "libhdf5_serial_cpp.so.103", "libcurl.so.4"]:
+            self.assertEqual(len(needed.faults_of("program", ["libc.so.6", name])), 1, name)
+
     def test_the_learning_library_may_need_only_libtorch_of_the_cpu(self):
         fine = ["libtorch_cpu.so", "libc10.so", "libc.so.6"]
         self.assertEqual(needed.faults_of("learners", fine), [])

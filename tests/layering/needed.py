@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks which shared libraries a built file asks for (its NEEDED entries).
 
-Usage: needed.py program|learners FILE. The program and the environment nodes carry no LibTorch and
-no CUDA; the learning library links LibTorch's CPU library alone, so that no CUDA context or library
+Usage: needed.py program|learners FILE. The program and the environment nodes carry no LibTorch, no
+CUDA, and no HDF5 with the network library that it brings; the learning library links LibTorch's CPU library alone, so that no CUDA context or library
 is asked for until a config names a GPU.
 """
 
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-FORBIDDEN = re.compile(r"torch|c10|cuda|cudnn|cublas|nccl|nvrtc|cupti", re.IGNORECASE)
+FORBIDDEN = re.compile(r"torch|c10|cuda|cudnn|cublas|nccl|nvrtc|cupti|hdf5|curl", re.IGNORECASE)
 EXCEPTIONS = {"program": set(), "learners": {"libtorch_cpu.so", "libc10.so"}}
 
 

@@ -146,5 +146,20 @@ TEST(ChecksTest, AllContradictionsAreListed) {
                                     HasSubstr("d4pg.v_min")));
 }
 
+TEST(MostUpdates, AreThoseOfTheRunAndOfflineThoseThatStandForStepsToo) {
+  RunOptions options;
+  options.stop.actor_steps = 500;
+  EXPECT_EQ(most_updates(options), 0);
+  options.stop.updates = 700;
+  EXPECT_EQ(most_updates(options), 700);
+  options.actors.count = 0;
+  EXPECT_EQ(most_updates(options), 500);
+  options.stop.updates = 0;
+  EXPECT_EQ(most_updates(options), 500);
+  options.stop.actor_steps = 0;
+  options.stop.updates = 3;
+  EXPECT_EQ(most_updates(options), 3);
+}
+
 }  // namespace
 }  // namespace troupe::actors

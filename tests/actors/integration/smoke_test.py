@@ -47,6 +47,12 @@ class Smoke(RunTest):
 
 
 
+class Stops(RunTest):
+    def test_a_run_stops_at_its_update(self):
+        run = self.finish({**self.QUICK, "stop.actor_steps": 0, "stop.updates": 300})
+        self.assertEqual(self.assert_ledger(run)[0]["version"], 300)
+
+
 class Shapes(RunTest):
     def finish_and_check(self, overrides):
         # A wide band: nobody waits for anybody long, however slow the machine.

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/actors/telemetry/python.hpp"
+#include "tests/support/python.hpp"
 #include "tests/actors/telemetry/small_disk.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/actors/telemetry/python.hpp"
+#include "tests/support/python.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace troupe::actors::telemetry {

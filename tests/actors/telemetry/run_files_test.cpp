@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/actors/telemetry/python.hpp"
+#include "tests/support/python.hpp"
 #include "tests/actors/telemetry/small_disk.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -16,6 +16,7 @@
 #include "replay/offline/fill.hpp"
 #include "replay/offline/stored_episodes.hpp"
 #include "tests/replay/support.hpp"
+#include "tests/support/python.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace troupe::replay::testing {
@@ -75,21 +76,6 @@ inline FillReport import_table(Table& table, const std::filesystem::path& path) 
   const auto report = fill(table, **file, {.keep_versions = true});
   EXPECT_TRUE(report) << report.error().message;
   return *report;
-}
-
-struct PythonRun {
-  int status;          // 0: no error
-  std::string output;  // stdout and stderr
-};
-
-// Plain Python with h5py and numpy, nothing of this project. No double quotes or dollar signs.
-inline PythonRun run_python(const std::string& code) {
-  std::FILE* pipe = popen((std::string(TEST_PYTHON) + " -c \"" + code + "\" 2>&1").c_str(), "r");
-  if (!pipe) return {-1, "popen failed"};
-  std::string output;
-  std::array<char, 4096> buffer;
-  while (std::fgets(buffer.data(), buffer.size(), pipe)) output += buffer.data();
-  return {pclose(pipe), output};
 }
 
 }  // namespace troupe::replay::testing

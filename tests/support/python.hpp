@@ -1,11 +1,12 @@
-// Runs the virtual environment's Python, whose numpy is the judge of what is written here.
+// Runs the virtual environment's Python, whose numpy and h5py judge what is written here. Needs
+// TEST_PYTHON, the interpreter, as a definition.
 #pragma once
 
 #include <array>
 #include <cstdio>
 #include <string>
 
-namespace troupe::actors::telemetry {
+namespace troupe {
 
 struct PythonRun {
   int status;          // 0: no error
@@ -22,4 +23,4 @@ inline PythonRun run_python(const std::string& code) {
   return {pclose(pipe), output};
 }
 
-}  // namespace troupe::actors::telemetry
+}  // namespace troupe
