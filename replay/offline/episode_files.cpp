@@ -12,8 +12,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const SharedLibrary kLibrary{"library of episode files", "libtroupe_episode_files.so",
-                             "TROUPE_EPISODE_FILES_LIBRARY"};
+Result<const Hdf5Library*> library() {
+  static const SharedLibrary kLibrary{"library of episode files", "libtroupe_episode_files.so",
+                                      "TROUPE_EPISODE_FILES_LIBRARY"};
+  return load_function<FindHdf5Library>(kLibrary, "troupe_hdf5_library")
+      .map([](FindHdf5Library* find) { return find(); });
+}
 
 }  // namespace
 
@@ -23,15 +27,15 @@ Result<std::unique_ptr<EpisodeFile>> open_episode_file(const fs::path& path,
   if (!fs::exists(path, error))
     return fail(ErrorCode::kNotFound, "cannot open " + path.string() + ": no such file");
   if (!is_hdf5_file(path)) return fail(ErrorCode::kCorrupt, path.string() + " is no HDF5 file");
-  return load_function<OpenEpisodeFile>(kLibrary, "troupe_open_episode_file")
-      .and_then([&](OpenEpisodeFile* open) { return open(path, signature); });
+  return library().and_then(
+      [&](const Hdf5Library* loaded) { return loaded->open(path, signature); });
 }
 
 Result<std::unique_ptr<EpisodeWriter>> EpisodeWriter::create(const fs::path& path,
                                                              const EpisodeFileHead& head,
                                                              const EpisodeWriteOptions& options) {
-  return load_function<CreateEpisodeWriter>(kLibrary, "troupe_create_episode_writer")
-      .and_then([&](CreateEpisodeWriter* make) { return make(path, head, options); });
+  return library().and_then(
+      [&](const Hdf5Library* loaded) { return loaded->create(path, head, options); });
 }
 
 // By hand, because asking the library would mean loading it for every table's file: the signature

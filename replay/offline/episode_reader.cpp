@@ -219,15 +219,12 @@ std::unique_ptr<EpisodeFile> open(const fs::path& path, const Signature& signatu
 
 }  // namespace
 
-}  // namespace troupe::replay
-
-extern "C" __attribute__((visibility("default")))
-troupe::Result<std::unique_ptr<troupe::replay::EpisodeFile>>
-troupe_open_episode_file(const std::filesystem::path& path,
-                         const troupe::replay::Signature& signature) {
-  using namespace troupe::replay;
+Result<std::unique_ptr<EpisodeFile>> open_hdf5_file(const fs::path& path,
+                                                    const Signature& signature) {
   std::unique_ptr<EpisodeFile> opened;
   if (auto good = hdf5::guarded(path, [&] { opened = open(path, signature); }); !good)
     return tl::unexpected(good.error());
   return opened;
 }
+
+}  // namespace troupe::replay

@@ -181,18 +181,16 @@ class Hdf5Writer final : public EpisodeWriter {
 };
 
 }  // namespace
-}  // namespace troupe::replay
 
-extern "C" __attribute__((visibility("default")))
-troupe::Result<std::unique_ptr<troupe::replay::EpisodeWriter>>
-troupe_create_episode_writer(const std::filesystem::path& path,
-                             const troupe::replay::EpisodeFileHead& head,
-                             const troupe::replay::EpisodeWriteOptions& options) {
-  using namespace troupe::replay;
+Result<std::unique_ptr<EpisodeWriter>> create_hdf5_writer(const fs::path& path,
+                                                          const EpisodeFileHead& head,
+                                                          const EpisodeWriteOptions& options) {
   if (options.deflate < 0 || options.deflate > 9)
-    return troupe::fail(troupe::ErrorCode::kInvalidArgument,
-                        "the deflate level of " + path.string() + " is not in 0..9");
+    return fail(ErrorCode::kInvalidArgument,
+                "the deflate level of " + path.string() + " is not in 0..9");
   auto writer = std::make_unique<Hdf5Writer>(path, head, options.deflate);
   if (auto opened = writer->open(); !opened) return tl::unexpected(opened.error());
   return writer;
 }
+
+}  // namespace troupe::replay

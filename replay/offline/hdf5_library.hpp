@@ -1,5 +1,5 @@
-// The door to libtroupe_episode_files.so, which alone knows HDF5: what it exports under C names,
-// for replay/offline/episode_files.cpp.
+// The door to libtroupe_episode_files.so, which alone knows HDF5: one C symbol, through which
+// replay/offline/episode_files.cpp reaches the rest.
 #pragma once
 
 #include "replay/offline/episode_reader.hpp"
@@ -7,12 +7,20 @@
 
 namespace troupe::replay {
 
-// "troupe_open_episode_file": open_episode_file for a file that is there and begins like HDF5.
-using OpenEpisodeFile = Result<std::unique_ptr<EpisodeFile>>(const std::filesystem::path&,
-                                                             const Signature&);
-// "troupe_create_episode_writer": EpisodeWriter::create.
-using CreateEpisodeWriter = Result<std::unique_ptr<EpisodeWriter>>(const std::filesystem::path&,
-                                                                   const EpisodeFileHead&,
-                                                                   const EpisodeWriteOptions&);
+// open_episode_file, for a file that is there and begins like HDF5.
+Result<std::unique_ptr<EpisodeFile>> open_hdf5_file(const std::filesystem::path& path,
+                                                    const Signature& signature);
+// EpisodeWriter::create.
+Result<std::unique_ptr<EpisodeWriter>> create_hdf5_writer(const std::filesystem::path& path,
+                                                          const EpisodeFileHead& head,
+                                                          const EpisodeWriteOptions& options);
+
+struct Hdf5Library {
+  decltype(open_hdf5_file)* open;
+  decltype(create_hdf5_writer)* create;
+};
+
+// What "troupe_hdf5_library" is.
+using FindHdf5Library = const Hdf5Library*();
 
 }  // namespace troupe::replay

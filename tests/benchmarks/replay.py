@@ -20,7 +20,7 @@ PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 SHAPES, COMMANDS = ("state", "pixels"), ("insert", "sample")
 ROUNDS, SECONDS = 5, 3.0
 ITEMS = {"state": 100_000, "pixels": 4_000}     # as in peers/replay_shapes.py
-LEFT_OUT = {"shm_over_memcpy": "there is no shared memory transport yet"}
+LEFT_OUT = {"shm_over_memcpy": "the shared memory of `troupe replay serve` is not timed here yet"}
 
 
 class PeerFailed(Exception):

@@ -28,6 +28,25 @@ def frames(count=64):
     return result ^ (random.random(result.shape) < 0.02).astype(np.uint8)
 
 
+class Writing:
+    """What both peers do alike: `_append` takes a step, `writer.flush` waits until all are in, `steps` counts."""
+
+    steps = 0
+
+    def write_until(self, steps):
+        while self.steps < steps:
+            self._append()
+        self.writer.flush()
+
+    def insert(self, deadline):
+        before = self.steps
+        while time.perf_counter() < deadline:
+            for _ in range(16):
+                self._append()
+        self.writer.flush()
+        return self.steps - before
+
+
 def answer(commands):
     """Reads "NAME SECONDS" lines and prints {"rate": calls of that command per second of its own}."""
     print("ready", flush=True)

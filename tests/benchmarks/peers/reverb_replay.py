@@ -26,7 +26,7 @@ def serve(shape):
         max_size=shapes.ITEMS[shape], rate_limiter=reverb.rate_limiters.MinSize(1))])
 
 
-class Peer:
+class Peer(shapes.Writing):
     def __init__(self, shape, port):
         self.shape, self.address = shape, f"localhost:{port}"
         self.pixels = shape == "pixels"
@@ -36,7 +36,6 @@ class Peer:
         self.seen = shapes.frames() if self.pixels else np.ones((64, 17), np.float32)
         self.client = reverb.Client(self.address)
         self.writer = self.client.trajectory_writer(num_keep_alive_refs=self.rows)
-        self.steps = 0
         self.batches = None
 
     def _append(self):
@@ -51,17 +50,7 @@ class Peer:
                                              "reward": history["reward"][-2:-1]})
 
     def fill(self):
-        while self.steps < shapes.ITEMS[self.shape] + self.rows:
-            self._append()
-        self.writer.flush()
-
-    def insert(self, deadline):
-        before = self.steps
-        while time.perf_counter() < deadline:
-            for _ in range(16):
-                self._append()
-        self.writer.flush()
-        return self.steps - before
+        self.write_until(shapes.ITEMS[self.shape] + self.rows)
 
     def _dataset(self):
         shape = (self.rows, *self.seen.shape[1:])

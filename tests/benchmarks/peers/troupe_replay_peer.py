@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "replay" / 
 import troupe_replay  # noqa: E402
 
 
-class Peer:
+class Peer(shapes.Writing):
     def __init__(self, shape, endpoint):
         self.shape = shape
         pixels = shape == "pixels"
@@ -29,24 +29,13 @@ class Peer:
                                          capacity=shapes.ITEMS[shape], **options)
         self.writer = self.table.writer()
         self.batches = self.table.sampler(shapes.BATCH)
-        self.steps = 0
 
     def _append(self):
         self.writer.append(self.seen[self.steps % 64], np.zeros(6, np.float32), self.steps)
         self.steps += 1
 
     def fill(self):
-        while self.steps < shapes.ITEMS[self.shape] + shapes.STACK:
-            self._append()
-        self.writer.flush()
-
-    def insert(self, deadline):
-        before = self.steps
-        while time.perf_counter() < deadline:
-            for _ in range(16):
-                self._append()
-        self.writer.flush()
-        return self.steps - before
+        self.write_until(shapes.ITEMS[self.shape] + shapes.STACK)
 
     def sample(self, deadline):
         count = 0
