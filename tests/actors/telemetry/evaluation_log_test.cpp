@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "tests/support/python.hpp"
 #include "tests/actors/telemetry/small_disk.hpp"
+#include "tests/support/python.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace troupe::actors::telemetry {
