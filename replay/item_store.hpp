@@ -42,7 +42,7 @@ struct StoredChunk {
 struct StoreCounters {
   std::uint64_t inserted_steps = 0, removed_steps = 0, dropped_steps = 0, lost_steps = 0;
   std::uint64_t inserted_items = 0, removed_items = 0, lost_items = 0;
-  std::uint64_t prefilled_steps = 0, prefilled_items = 0;  // at the cut's end, only if not 0
+  std::uint64_t prefilled_steps = 0, prefilled_items = 0;  // at the end of a cut
   std::uint64_t duplicate_chunks = 0, stale_chunks = 0, not_finite_chunks = 0, malformed_chunks = 0;
   std::uint64_t priority_updates = 0, stale_priorities = 0, invalid_priorities = 0;
   std::uint64_t insert_blocked_ns = 0, sample_blocked_ns = 0;
