@@ -129,20 +129,24 @@ Option option(Access access) {
 }
 
 // The values of an option that is one of several words, in the order of its enumeration.
-template <class Enum, std::size_t N>
-Option choice(std::array<const char*, N> words, Enum replay::ItemShape::*field) {
-  return {[words, field](const Json& value, replay::TableOptions& options) {
+template <std::size_t N, class Access>
+Option choice(std::array<const char*, N> words, Access access) {
+  return {[words, access](const Json& value, replay::TableOptions& options) {
             const auto found = value.is_string()
                                    ? std::find(words.begin(), words.end(), value.get<std::string>())
                                    : words.end();
             if (found == words.end()) return false;
-            options.items.*field = static_cast<Enum>(found - words.begin());
+            auto& field = access(options);
+            field = static_cast<std::remove_reference_t<decltype(field)>>(found - words.begin());
             return true;
           },
-          [words, field](const replay::TableOptions& options) {
-            return Json(words[static_cast<std::size_t>(options.items.*field)]);
+          [words, access](const replay::TableOptions& options) {
+            auto copy = options;
+            return Json(words[static_cast<std::size_t>(access(copy))]);
           }};
 }
+
+constexpr const char* kLimiter = "limiter";
 
 // One line an option: this is the whole list of what a client or a file may set.
 const std::map<std::string, Option>& known_options() {
@@ -154,13 +158,18 @@ const std::map<std::string, Option>& known_options() {
       {"selector", option([](Options & o) -> auto& { return o.selector; })},
       {"remover", option([](Options & o) -> auto& { return o.remover; })},
       {"seed", option([](Options & o) -> auto& { return o.seed; })},
-      {"items", choice<replay::ItemShape::Kind, 3>({"n_step", "sequence", "episode"},
-                                                   &replay::ItemShape::kind)},
+      {kLimiter,
+       choice<3>(
+           {"ratio", "queue", "stack"}, [](Options & o) -> auto& { return o.limiter.kind; })},
+      {"items",
+       choice<3>(
+           {"n_step", "sequence", "episode"}, [](Options & o) -> auto& { return o.items.kind; })},
       {"length", option([](Options & o) -> auto& { return o.items.length; })},
       {"period", option([](Options & o) -> auto& { return o.items.period; })},
       {"burn_in", option([](Options & o) -> auto& { return o.items.burn_in; })},
       {"across_episodes", option([](Options & o) -> auto& { return o.items.across_episodes; })},
-      {"tail", choice<replay::ItemShape::Tail, 2>({"pad", "drop"}, &replay::ItemShape::tail)},
+      {"tail", choice<2>(
+                   {"pad", "drop"}, [](Options & o) -> auto& { return o.items.tail; })},
       {"priority_exponent", option([](Options & o) -> auto& { return o.priority_exponent; })},
       {"importance_exponent", option([](Options & o) -> auto& { return o.importance_exponent; })},
       {"max_times_sampled", option([](Options & o) -> auto& { return o.max_times_sampled; })},
@@ -174,14 +183,26 @@ const std::map<std::string, Option>& known_options() {
   return known;
 }
 
+Result<void> read_option(const std::string& key, const Json& value, replay::TableOptions& options) {
+  const auto found = known_options().find(key);
+  if (found == known_options().end()) return invalid("options has the unknown key '" + key + "'");
+  if (!found->second.read(value, options))
+    return invalid("options." + key + " has a value of the wrong type or out of range");
+  return {};
+}
+
+// The limiter comes first: of a queue or stack, other options have other defaults, and `capacity`
+// is its size. What contradicts it is found when the table is made.
 Result<void> read_options(const Json& object, replay::TableOptions& options) {
   if (!object.is_object()) return invalid("options is no object");
-  for (const auto& [key, value] : object.items()) {
-    const auto found = known_options().find(key);
-    if (found == known_options().end()) return invalid("options has the unknown key '" + key + "'");
-    if (!found->second.read(value, options))
-      return invalid("options." + key + " has a value of the wrong type or out of range");
-  }
+  if (object.contains(kLimiter))
+    if (auto good = read_option(kLimiter, object[kLimiter], options); !good) return good;
+  const replay::LimiterKind kind = options.limiter.kind;
+  if (kind == replay::LimiterKind::kQueue) options = queue_options(options, options.capacity);
+  if (kind == replay::LimiterKind::kStack) options = stack_options(options, options.capacity);
+  for (const auto& [key, value] : object.items())
+    if (auto good = read_option(key, value, options); !good) return good;
+  if (!options.limiter.is_ratio()) options.limiter.size = options.capacity;
   return {};
 }
 

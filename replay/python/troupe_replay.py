@@ -167,8 +167,9 @@ class Client:
         `observation` and `step` give each column's type (f32, f64, u8, i32, i64, u32, u64) and shape
         of one row. Options: capacity, n_step, discount, selector, remover, seed, min_size,
         samples_per_insert, error_buffer, max_chunk_steps, priority_exponent, importance_exponent,
-        max_times_sampled, capacity_bytes; items ("n_step", "sequence", "episode"),
-        length, period, burn_in, across_episodes, tail. RefusedError when the table exists with
+        max_times_sampled, capacity_bytes; limiter ("ratio", or "queue" and "stack" of `capacity`
+        items given once each); items ("n_step", "sequence", "episode"), length, period, burn_in,
+        across_episodes, tail. RefusedError when the table exists with
         other columns; a warning for each option that an existing table has otherwise.
         """
         def listed(columns: Columns | None) -> list[dict[str, Any]]:

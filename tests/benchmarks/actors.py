@@ -44,6 +44,9 @@ def troupe_rate(actors):
         with open(f"{directory}/run/metrics.jsonl", encoding="utf-8") as lines:
             rows = [json.loads(line) for line in lines]
     stepping = [row for row in rows if row["actor_steps"] > 0]
+    if len(stepping) < 6:
+        raise RuntimeError(f"{actors} environment actors stepped for less than 3 s of {SECONDS + 2:.0f} s: "
+                           "is the machine busy?")
     first, last = stepping[1], stepping[-2]
     return (last["actor_steps"] - first["actor_steps"]) / (last["time"] - first["time"])
 

@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
+#include "replay/selector.hpp"
+#include "replay/table.hpp"
+
 namespace troupe::actors {
 namespace {
 
@@ -47,6 +52,37 @@ TEST(TableRequest, WhatIsWrittenReadsBackTheSame) {
   ASSERT_TRUE(second) << second.error().message;
   EXPECT_EQ(second->signature, first->signature);
   EXPECT_EQ(options_json(second->options), options_json(first->options));
+}
+
+TEST(TableRequest, AQueueOrStackNeedsOnlyItsSize) {
+  for (const auto& [word, kind, selector] :
+       {std::tuple{"queue", replay::LimiterKind::kQueue, replay::kFifo},
+        std::tuple{"stack", replay::LimiterKind::kStack, replay::kLifo}}) {
+    json request = good();
+    request["options"] = {{"capacity", 64}, {"limiter", word}};
+    const auto read = read_table_request(request, kRow);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->options.limiter.kind, kind);
+    EXPECT_EQ(read->options.limiter.size, 64);
+    EXPECT_EQ(read->options.selector, selector);
+    EXPECT_TRUE(replay::Table::create(read->options, read->signature));
+    request["options"] = options_json(read->options);
+    const auto again = read_table_request(request, kRow);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->options.limiter, read->options.limiter);
+    EXPECT_EQ(options_json(again->options), options_json(read->options));
+    // What contradicts it is refused, and named, when the table is made.
+    request["options"]["samples_per_insert"] = 8;
+    request["options"]["error_buffer"] = 100;
+    const auto contradiction = read_table_request(request, kRow);
+    ASSERT_TRUE(contradiction);
+    const auto refused = replay::Table::create(contradiction->options, contradiction->signature);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr(word));
+  }
+  json request = good();
+  request["options"]["limiter"] = "heap";
+  EXPECT_THAT(refusal(request), HasSubstr("options.limiter"));
 }
 
 TEST(TableRequest, AnUnknownKeyIsNamedAtEveryLevel) {
