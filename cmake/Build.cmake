@@ -2,7 +2,7 @@
 # installed, and run paths that work both in the build folder and after 'cmake --install'.
 
 # The components in dependency order; CMakeLists.txt adds their folders in this order.
-set(TROUPE_KNOWN_COMPONENTS envs replay inference models learners actors)
+set(TROUPE_KNOWN_COMPONENTS envs replay inference data models learners actors)
 foreach(component IN LISTS TROUPE_COMPONENTS)
   if(NOT component IN_LIST TROUPE_KNOWN_COMPONENTS)
     list(JOIN TROUPE_KNOWN_COMPONENTS ", " known)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads every #include of the sources and fails on an arrow to the right.
 
-The order is envs, replay, models/inference, models, learners, actors; the tests of a folder follow
+The order is envs, replay, models/inference, learners/data, models, learners, actors; the tests of a folder follow
 the rules of that folder. Usage: includes.py ROOT. Prints one line per fault and exits 1 on any.
 """
 
@@ -19,6 +19,7 @@ ALLOWED = {
     "replay": ["replay/", "envs/spec/"],
     "models/inference": ["models/inference/", "envs/spec/"],
     "models": ["models/", "envs/spec/", "replay/batch.hpp", "replay/signature.hpp"],
+    "learners/data": ["learners/data/", "replay/", "envs/spec/"],
     "learners": ["learners/", "models/", "replay/", "envs/"],
     "actors": ["actors/", "learners/", "models/inference/", "replay/", "envs/"],
 }
@@ -34,6 +35,7 @@ RESTRICTED = {
     "spdlog": (re.compile(r"^spdlog/"), {"actors"}),
     "CLI11": (re.compile(r"^CLI/"), {"actors"}),
     "HDF5": (re.compile(r"^(H5|hdf5)"), {"replay"}),
+    "image decoders": (re.compile(r"^(jpeglib|png|archive|archive_entry)\.h|^libexif/"), {"learners/data"}),
     "MuJoCo": (re.compile(r"^mujoco/"), {"envs", "actors"}),
 }
 
