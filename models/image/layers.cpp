@@ -1,0 +1,124 @@
+#include "models/image/layers.hpp"
+
+#include <ATen/core/grad_mode.h>
+
+#include "models/torch_precompiled.hpp"
+
+namespace troupe::models {
+
+SpectralNorm::SpectralNorm(ArrayList& arrays, const std::string& name, std::size_t weight,
+                           std::int64_t rows, std::int64_t columns)
+    : u_(arrays.buffer(name + ".u", {rows}, {Fill::Kind::kNormal, 1})),
+      v_(arrays.buffer(name + ".v", {columns}, {Fill::Kind::kNormal, 1})) {
+  arrays.spectral({weight, u_, v_});
+}
+
+at::Tensor SpectralNorm::operator()(const Pass& pass, const at::Tensor& weight) const {
+  const at::Tensor matrix = weight.reshape({weight.size(0), -1});
+  if (pass.power_iteration) {
+    const at::NoGradGuard without_gradient;
+    power_step(matrix, pass.buffers[u_], pass.buffers[v_]);
+  }
+  return weight / at::dot(pass.buffers[u_], at::mv(matrix, pass.buffers[v_]));
+}
+
+Convolution::Convolution(ArrayList& arrays, const std::string& name, const ConvolutionShape& shape)
+    : shape_(shape),
+      weight_(arrays.parameter(name + ".weight",
+                               {shape.outputs, shape.inputs, shape.kernel, shape.kernel},
+                               shape.fill, true)) {
+  if (shape.bias) bias_ = arrays.parameter(name + ".bias", {shape.outputs}, constant(0), false);
+  if (shape.spectral)
+    norm_.emplace(arrays, name, weight_, shape.outputs, shape.inputs * shape.area());
+}
+
+at::Tensor Convolution::operator()(const Pass& pass, const at::Tensor& x) const {
+  at::Tensor weight = pass.parameters[weight_];
+  if (norm_) weight = (*norm_)(pass, weight);
+  return at::conv2d(x, weight, bias_ ? pass.parameters[*bias_] : at::Tensor(), shape_.stride,
+                    shape_.kernel / 2);
+}
+
+Linear::Linear(ArrayList& arrays, const std::string& name, const LinearShape& shape)
+    : weight_(arrays.parameter(name + ".weight", {shape.outputs, shape.inputs}, shape.fill, true)) {
+  if (shape.bias) bias_ = arrays.parameter(name + ".bias", {shape.outputs}, shape.bias_fill, false);
+  if (shape.spectral) norm_.emplace(arrays, name, weight_, shape.outputs, shape.inputs);
+}
+
+at::Tensor Linear::operator()(const Pass& pass, const at::Tensor& x) const {
+  at::Tensor weight = pass.parameters[weight_];
+  if (norm_) weight = (*norm_)(pass, weight);
+  return at::linear(x, weight, bias_ ? pass.parameters[*bias_] : at::Tensor());
+}
+
+Embedding::Embedding(ArrayList& arrays, const std::string& name, std::int64_t classes,
+                     std::int64_t width, Fill fill, bool spectral)
+    : weight_(arrays.parameter(name + ".weight", {classes, width}, fill, true)) {
+  if (spectral) norm_.emplace(arrays, name, weight_, classes, width);
+}
+
+at::Tensor Embedding::operator()(const Pass& pass, const at::Tensor& labels) const {
+  at::Tensor weight = pass.parameters[weight_];
+  if (norm_) weight = (*norm_)(pass, weight);
+  return at::embedding(weight, labels);
+}
+
+BatchNorm::BatchNorm(ArrayList& arrays, const std::string& name, std::int64_t channels,
+                     double scale, std::int64_t classes)
+    : classes_(classes) {
+  const std::vector<std::int64_t> one{channels}, by_class{classes, channels};
+  scale_ = arrays.parameter(name + ".weight", classes > 0 ? by_class : one, constant(scale), false);
+  shift_ = arrays.parameter(name + ".bias", classes > 0 ? by_class : one, constant(0), false);
+  mean_ = arrays.buffer(name + ".running_mean", one, constant(0));
+  variance_ = arrays.buffer(name + ".running_var", one, constant(1));
+}
+
+at::Tensor BatchNorm::operator()(const Pass& pass, const at::Tensor& x,
+                                 const at::Tensor& labels) const {
+  if (classes_ == 0) return normalised(pass, x, pass.parameters[scale_], pass.parameters[shift_]);
+  const auto by_item = [&](std::size_t table) {
+    return at::embedding(pass.parameters[table], labels).unsqueeze(-1).unsqueeze(-1);
+  };
+  return normalised(pass, x, {}, {}) * by_item(scale_) + by_item(shift_);
+}
+
+at::Tensor BatchNorm::normalised(const Pass& pass, const at::Tensor& x, const at::Tensor& scale,
+                                 const at::Tensor& shift) const {
+  if (pass.training && pass.sum) return over_replicas(pass, x, scale, shift);
+  if (!pass.training)
+    return at::batch_norm(x, scale, shift, pass.buffers[mean_], pass.buffers[variance_], false,
+                          kMomentum, kEpsilon, false);
+  // LibTorch writes the running statistics in place; an earlier graph may hold these.
+  pass.buffers[mean_] = pass.buffers[mean_].clone();
+  pass.buffers[variance_] = pass.buffers[variance_].clone();
+  return at::batch_norm(x, scale, shift, pass.buffers[mean_], pass.buffers[variance_], true,
+                        kMomentum, kEpsilon, false);
+}
+
+at::Tensor BatchNorm::over_replicas(const Pass& pass, const at::Tensor& x, const at::Tensor& scale,
+                                    const at::Tensor& shift) const {
+  const std::int64_t channels = x.size(1), count = x.numel() / channels * pass.replicas;
+  const auto share = static_cast<double>(pass.replicas);
+  const at::Tensor moments =
+      pass.sum(at::stack({x.mean({0, 2, 3}) / share, x.square().mean({0, 2, 3}) / share}));
+  const at::Tensor mean = moments[0], variance = moments[1] - mean.square();
+  {
+    const at::NoGradGuard without_gradient;
+    move(pass, mean.detach(), variance.detach(), count);
+  }
+  const auto spread = [&](const at::Tensor& values) { return values.view({1, channels, 1, 1}); };
+  at::Tensor out = (x - spread(mean)) * spread((variance + kEpsilon).rsqrt());
+  if (scale.defined()) out = out * spread(scale) + spread(shift);
+  return out;
+}
+
+void BatchNorm::move(const Pass& pass, const at::Tensor& mean, const at::Tensor& variance,
+                     std::int64_t count) const {
+  const double correction =
+      count > 1 ? static_cast<double>(count) / static_cast<double>(count - 1) : 1;
+  pass.buffers[mean_] = pass.buffers[mean_] * (1 - kMomentum) + mean * kMomentum;
+  pass.buffers[variance_] =
+      pass.buffers[variance_] * (1 - kMomentum) + variance * (kMomentum * correction);
+}
+
+}  // namespace troupe::models

@@ -1,0 +1,180 @@
+// What each layer must keep: spectral norms, batch statistics over replicas, graphs that live on.
+#include "models/image/layers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "models/torch_precompiled.hpp"
+
+namespace troupe::models {
+namespace {
+
+at::Tensor random_tensor(at::IntArrayRef shape, std::uint64_t seed) {
+  Random random(seed);
+  const at::Tensor values = at::empty(shape, at::kDouble);
+  for (std::int64_t i = 0; i < values.numel(); ++i)
+    values.mutable_data_ptr<double>()[i] = random.normal();
+  return values;
+}
+
+double largest_singular_value(const at::Tensor& weight) {
+  return std::get<1>(at::linalg_svd(weight.detach().reshape({weight.size(0), -1})))[0]
+      .item<double>();
+}
+
+struct OneLinear {
+  ArrayList list;
+  Linear layer{list,
+               "l",
+               {.inputs = 6,
+                .outputs = 4,
+                .bias = false,
+                .spectral = true,
+                .fill = glorot_uniform(6, 4, 1, 1)}};
+  Random random{7};
+  ImageArrays arrays{list, random, at::kCPU, at::kDouble};
+};
+
+TEST(SpectralNorm, TheWeightThatActsHasNormOne) {
+  OneLinear one;
+  const Pass pass{one.arrays.parameters().parameters(), one.arrays.buffers(), true, true};
+  at::Tensor out;
+  for (int i = 0; i < 200; ++i) out = one.layer(pass, at::eye(6, at::kDouble));
+  EXPECT_NEAR(largest_singular_value(out), 1, 1e-9);
+}
+
+TEST(SpectralNorm, AFreshModelIsNearlyNormalisedAndEvaluationMovesNothing) {
+  OneLinear one;
+  const std::vector<at::Tensor> before{one.arrays.buffers()[0].clone(),
+                                       one.arrays.buffers()[1].clone()};
+  const Pass evaluation{one.arrays.parameters().parameters(), one.arrays.buffers()};
+  EXPECT_NEAR(largest_singular_value(one.layer(evaluation, at::eye(6, at::kDouble))), 1, 0.05);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(at::equal(one.arrays.buffers()[i], before[i]));
+  const Pass training{one.arrays.parameters().parameters(), one.arrays.buffers(), true, true};
+  one.layer(training, at::eye(6, at::kDouble));
+  EXPECT_FALSE(at::equal(one.arrays.buffers()[0], before[0]));
+}
+
+// D(real) + D(fake) in one graph: the second pass must not spoil what the first one saved.
+TEST(SpectralNorm, TwoPassesOfOneGraphGoBackward) {
+  OneLinear one;
+  const Pass pass{one.arrays.parameters().parameters(), one.arrays.buffers(), true, true};
+  const at::Tensor a = random_tensor({3, 6}, 1), b = random_tensor({3, 6}, 2);
+  const at::Tensor first = one.layer(pass, a).square().sum();
+  const at::Tensor second = one.layer(pass, b).square().sum();
+  (first + second).backward();
+  const at::Tensor& weight = one.arrays.parameters().parameters()[0];
+  EXPECT_TRUE(at::isfinite(weight.grad()).all().item<bool>());
+}
+
+// sigma scales with W, so f(W / sigma) has no derivative in the direction of W once u and v have
+// converged (Miyato et al., equation 9).
+TEST(SpectralNorm, TheGradientKnowsAboutSigma) {
+  OneLinear one;
+  const Pass pass{one.arrays.parameters().parameters(), one.arrays.buffers(), true, true};
+  for (int i = 0; i < 300; ++i) one.layer(pass, at::eye(6, at::kDouble));
+  one.layer(pass, random_tensor({5, 6}, 3)).pow(3).sum().backward();
+  const at::Tensor& weight = one.arrays.parameters().parameters()[0];
+  EXPECT_NEAR(at::sum(weight.grad() * weight.detach()).item<double>(), 0, 1e-9);
+  EXPECT_GT(weight.grad().norm().item<double>(), 0.01);
+}
+
+struct OneNorm {
+  explicit OneNorm(std::int64_t classes = 0) : layer(list, "n", 3, 1, classes) {}
+  ArrayList list;
+  BatchNorm layer;
+  Random random{7};
+  ImageArrays arrays{list, random, at::kCPU, at::kDouble};
+};
+
+TEST(BatchNorm, RunningStatisticsMoveInTrainingOnlyAndServeEvaluation) {
+  OneNorm one;
+  const at::Tensor x = random_tensor({4, 3, 5, 5}, 1) * 2 + 1;
+  const Pass evaluation{one.arrays.parameters().parameters(), one.arrays.buffers()};
+  const at::Tensor unmoved = one.layer(evaluation, x);
+  EXPECT_TRUE(at::allclose(unmoved, x / std::sqrt(1 + BatchNorm::kEpsilon)));
+  const Pass training{one.arrays.parameters().parameters(), one.arrays.buffers(), true};
+  const at::Tensor out = one.layer(training, x);
+  EXPECT_TRUE(at::allclose(out.mean({0, 2, 3}), at::zeros({3}, at::kDouble), 0, 1e-9));
+  EXPECT_TRUE(at::allclose(one.arrays.buffers()[0], x.mean({0, 2, 3}) * 0.1));
+  EXPECT_TRUE(
+      at::allclose(one.arrays.buffers()[1], 0.9 + 0.1 * x.transpose(0, 1).reshape({3, -1}).var(1)));
+}
+
+TEST(BatchNorm, ScaleAndShiftAreThoseOfTheClass) {
+  OneNorm one(2);
+  const at::Tensor x = random_tensor({4, 3, 2, 2}, 1);
+  one.arrays.parameters().constants()[0].copy_(random_tensor({2, 3}, 2));
+  one.arrays.parameters().constants()[1].copy_(random_tensor({2, 3}, 3));
+  const at::Tensor labels = at::tensor({1, 0, 0, 1}, at::kLong);
+  const Pass pass{one.arrays.parameters().parameters(), one.arrays.buffers()};
+  const at::Tensor out = one.layer(pass, x, labels);
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const std::int64_t label = labels[i].item<std::int64_t>();
+    const at::Tensor expected = x[i] / std::sqrt(1 + BatchNorm::kEpsilon) *
+                                    one.arrays.parameters().constants()[0][label].view({3, 1, 1}) +
+                                one.arrays.parameters().constants()[1][label].view({3, 1, 1});
+    EXPECT_TRUE(at::allclose(out[i], expected)) << i;
+  }
+}
+
+// Two replicas that add their moments, here one after the other: the first pass collects the
+// shares, the second uses their sum. Values, running statistics and gradients equal one replica's
+// with both halves.
+TEST(BatchNorm, StatisticsOverReplicasAreThoseOfTheWholeBatch) {
+  const at::Tensor whole = random_tensor({6, 3, 4, 4}, 1) + 2;
+  const at::Tensor weight = random_tensor({6, 3, 4, 4}, 2);
+  OneNorm reference;
+  const Pass alone{reference.arrays.parameters().parameters(), reference.arrays.buffers(), true};
+  const at::Tensor x = whole.clone().set_requires_grad(true);
+  const at::Tensor expected = reference.layer(alone, x);
+  (expected * weight).sum().backward();
+
+  OneNorm shared;
+  std::vector<at::Tensor> halves, shares;
+  for (int r = 0; r < 2; ++r)
+    halves.push_back(whole.narrow(0, 3 * r, 3).clone().set_requires_grad(true));
+  for (int r = 0; r < 2; ++r) {
+    std::vector<at::Tensor> buffers = shared.arrays.buffers();
+    shared.layer({shared.arrays.parameters().parameters(), buffers, true, false,
+                  [&](const at::Tensor& share) { return shares.emplace_back(share); }, 2},
+                 halves[r]);
+  }
+  const at::Tensor total = shares[0] + shares[1];
+  at::Tensor loss = at::zeros({}, at::kDouble);
+  std::vector<at::Tensor> buffers;
+  for (int r = 0; r < 2; ++r) {
+    buffers = shared.arrays.buffers();
+    const at::Tensor out = shared.layer({shared.arrays.parameters().parameters(), buffers, true,
+                                         false, [&](const at::Tensor&) { return total; }, 2},
+                                        halves[r]);
+    EXPECT_TRUE(at::allclose(out, expected.narrow(0, 3 * r, 3), 1e-9, 1e-9)) << r;
+    loss = loss + (out * weight.narrow(0, 3 * r, 3)).sum();
+  }
+  loss.backward();
+  for (int r = 0; r < 2; ++r)
+    EXPECT_TRUE(at::allclose(halves[r].grad(), x.grad().narrow(0, 3 * r, 3), 1e-8, 1e-9)) << r;
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_TRUE(at::allclose(buffers[i], reference.arrays.buffers()[i], 1e-9, 1e-12)) << i;
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_TRUE(at::allclose(shared.arrays.parameters().parameters()[i].grad(),
+                             reference.arrays.parameters().parameters()[i].grad(), 1e-9, 1e-9));
+}
+
+TEST(ArrayList, EqualSeedsGiveEqualBitsAndPaddingStaysZero) {
+  ArrayList list;
+  const Linear linear(list, "a", {.inputs = 5, .outputs = 3, .fill = uniform_by_inputs(5)});
+  const Convolution convolution(list, "b",
+                                {.inputs = 3, .outputs = 2, .fill = kaiming_normal(2, 9)});
+  EXPECT_EQ(list.parameter_count(), 15 + 3 + 54);
+  Random first(4), second(4), third(5);
+  const ImageArrays a(list, first), b(list, second), c(list, third);
+  EXPECT_TRUE(at::equal(a.parameters().values(), b.parameters().values()));
+  EXPECT_FALSE(at::equal(a.parameters().values(), c.parameters().values()));
+  EXPECT_EQ(a.parameters().values()[15].item<float>(), 0);
+  EXPECT_EQ(list.decays(), (std::vector<bool>{true, false, true}));
+}
+
+}  // namespace
+}  // namespace troupe::models
