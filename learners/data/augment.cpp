@@ -53,7 +53,8 @@ void change_contrast(Image& image, double factor) {
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < image.pixels.size(); i += image.channels)
     total += grey_of(image, &image.pixels[i]);
-  const auto pixels = static_cast<double>(image.pixels.size() / image.channels);
+  const std::size_t count = image.pixels.size() / image.channels;
+  const auto pixels = static_cast<double>(count);
   const double mean = std::floor(static_cast<double>(total) / pixels + 0.5);
   std::array<std::uint8_t, 256> table{};
   for (int v = 0; v < 256; ++v) table[v] = blend(mean, v, factor);

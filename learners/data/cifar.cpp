@@ -23,9 +23,9 @@ class Cifar final : public DataSet {
         bytes_(std::move(bytes)),
         labels_(hundred ? 2 : 1),
         classes_(std::move(classes)) {
-    for (std::size_t file = 0; file < bytes_.size(); ++file) {
+    for (const auto& content : bytes_) {
       starts_.push_back(size_);
-      size_ += static_cast<std::int64_t>(bytes_[file].size() / record());
+      size_ += static_cast<std::int64_t>(content.size() / record());
     }
   }
 

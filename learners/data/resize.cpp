@@ -27,8 +27,8 @@ Filter make_filter(int inputs, double begin, double end, int outputs) {
   std::vector<double> exact(filter.taps);
   for (int i = 0; i < outputs; ++i) {
     const double centre = begin + (i + 0.5) * scale;
-    const int low = std::max(0, static_cast<int>(centre - stretch + 0.5));
-    const int high = std::min(inputs, static_cast<int>(centre + stretch + 0.5));
+    const int low = std::max(0, static_cast<int>(std::floor(centre - stretch + 0.5)));
+    const int high = std::min(inputs, static_cast<int>(std::floor(centre + stretch + 0.5)));
     double total = 0;
     for (int x = low; x < high; ++x) {
       const double distance = std::abs((x - centre + 0.5) / stretch);
@@ -37,7 +37,7 @@ Filter make_filter(int inputs, double begin, double end, int outputs) {
     for (int x = low; x < high; ++x) {
       const double weight = total == 0 ? 0 : exact[x - low] / total * (1 << kPrecision);
       filter.weights[static_cast<std::size_t>(i) * filter.taps + (x - low)] =
-          static_cast<std::int32_t>(weight + 0.5);
+          static_cast<std::int32_t>(std::floor(weight + 0.5));
     }
     filter.first.push_back(low);
     filter.count.push_back(high - low);
