@@ -10,6 +10,7 @@
 
 #include "envs/spec/random.hpp"
 #include "learners/data/codecs.hpp"
+#include "learners/data/grid.hpp"
 #include "tests/learners/data/pictures.hpp"
 
 namespace troupe::learners::data {
@@ -164,6 +165,28 @@ TEST(Decode, DeepPngKeepsItsBrightness) {
   EXPECT_NEAR(out->image.pixels[0], 188, 3);  // libpng works with tables
   EXPECT_EQ(out->image.pixels[3], 255);
   EXPECT_EQ(out->image.pixels[4], 0);
+}
+
+TEST(Grid, ASheetIsWrittenAsItIs) {
+  std::vector<Image> pictures;
+  for (int i = 0; i < 5; ++i) {
+    pictures.push_back(test_picture(4, 3, 3));
+    pictures.back().pixels[0] = static_cast<std::uint8_t>(100 + i);
+  }
+  const auto sheet = grid(pictures, 3, 1);
+  ASSERT_TRUE(sheet) << sheet.error().message;
+  EXPECT_EQ(sheet->width, 14);
+  EXPECT_EQ(sheet->height, 7);
+  EXPECT_EQ(sheet->row(4)[3 * 5], 104);  // the second of the second row
+  EXPECT_EQ(sheet->row(3)[3 * 2], 0);    // between the rows
+  EXPECT_EQ(sheet->row(5)[3 * 12], 0);   // the missing one
+  const auto png = encode_png(*sheet);
+  ASSERT_TRUE(png);
+  EXPECT_EQ(decode(*png, "sheet")->image, *sheet);
+  EXPECT_FALSE(grid({}, 3));
+  pictures.push_back(test_picture(5, 3, 3));
+  EXPECT_FALSE(grid(pictures, 3));
+  EXPECT_FALSE(encode_png(Image(2, 2, 2)));
 }
 
 TEST(Decode, ErrorsNameThePicture) {
