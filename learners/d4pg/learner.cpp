@@ -1,25 +1,13 @@
 // Implements updates and publication; checkpoints are in checkpoint.cpp.
 #include "learners/d4pg/learner.hpp"
 
-#include <ATen/Parallel.h>
+#include <stdexcept>
 
-#include <algorithm>
-#include <exception>
-
+#include "learners/collectives/in_process.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
 namespace {
-
-// Runs `work` and turns what it throws into an error: a LibTorch failure must not end the process.
-template <class Work>
-auto guarded(Work work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const std::exception& error) {
-    return fail(ErrorCode::kInternal, std::string("A D4PG replica failed: ") + error.what());
-  }
-}
 
 BatchRows slice(const BatchRows& rows, std::int64_t first, std::int64_t count,
                 const D4pgModel& model) {
@@ -48,24 +36,21 @@ D4pgLearner::D4pgLearner(const LearnerOptions& options, const LearnerContext& co
                          .threads = options.threads,
                          .deterministic = context.deterministic};
   replicas_.resize(static_cast<std::size_t>(replicas));
-  results_.resize(replicas_.size(), UpdateTotals{});
-  threads_ = std::make_unique<ReplicaThreads>(
-      replicas,
-      [threads = static_cast<int>(options.threads)](int) { at::set_num_threads(threads); });
+  totals_.resize(replicas_.size());
+  std::vector<std::unique_ptr<ReplicaContext>> contexts;
+  for (std::unique_ptr<Collective>& collective : make_in_process_group(replicas)) {
+    const ReplicaPlace place{.id = collective->rank(), .replicas = replicas};
+    contexts.push_back(std::make_unique<ReplicaContext>(place, std::move(collective)));
+  }
+  local_ = std::make_unique<LocalReplicas>(std::move(contexts), static_cast<int>(options.threads));
   // Replicas are made on the threads that use them, so that their memory lies near.
-  std::vector<std::unique_ptr<Collective>> group = make_in_process_group(replicas);
-  std::vector<std::exception_ptr> failures(replicas_.size());
-  threads_->run([&](int i) {
-    const auto index = static_cast<std::size_t>(i);
-    try {
-      replicas_[index] =
-          std::make_unique<D4pgReplica>(model_, std::move(group[index]), step, context_.seed);
-    } catch (...) {
-      failures[index] = std::current_exception();
-    }
-  });
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
+  const Result<void> made =
+      local_->run(0, [&](int i, ReplicaContext& context_of_replica) -> Result<void> {
+        replicas_[static_cast<std::size_t>(i)] =
+            std::make_unique<D4pgReplica>(model_, context_of_replica, step, context_.seed);
+        return {};
+      });
+  if (!made) throw std::runtime_error(made.error().message);
   if (model_.options.normalise_observations) rescale();
 }
 
@@ -119,32 +104,25 @@ Result<UpdateReport> D4pgLearner::update(const replay::Batch& batch) {
   const bool metrics = (version() + 1) % static_cast<std::uint64_t>(options_.metrics_every) == 0;
   std::vector<float> losses(static_cast<std::size_t>(rows.count));
   const std::int64_t share = rows.count / replicas();
-  threads_->run([&](int i) {
+  const Result<void> updated = local_->run(version() + 1, [&](int i, ReplicaContext&) {
     const auto index = static_cast<std::size_t>(i);
     const auto part = std::span(losses).subspan(index * static_cast<std::size_t>(share),
                                                 static_cast<std::size_t>(share));
-    results_[index] = guarded([&] {
-      return replicas_[index]->update(slice(rows, i * share, share, model_), part, metrics);
-    });
-    // The others may wait for this one in a collective.
-    if (!results_[index] && results_[index].error().code != ErrorCode::kNotFinite)
-      replicas_[index]->leave();
+    return replicas_[index]
+        ->update(slice(rows, i * share, share, model_), part, metrics)
+        .map([&](const UpdateTotals& totals) { totals_[index] = totals; });
   });
-  // The first error that is not only another replica's absence says most.
-  const auto failed = std::find_if(results_.begin(), results_.end(), [](const auto& result) {
-    return !result && result.error().code != ErrorCode::kUnavailable;
-  });
-  return report(failed != results_.end() ? *failed : results_.front(), std::move(losses), metrics);
+  if (!updated) return tl::unexpected(updated.error());
+  return report(std::move(losses), metrics);
 }
 
-Result<UpdateReport> D4pgLearner::report(const Result<UpdateTotals>& totals,
-                                         std::vector<float> losses, bool metrics) const {
-  if (!totals) return tl::unexpected(totals.error());
+UpdateReport D4pgLearner::report(std::vector<float> losses, bool metrics) const {
   UpdateReport report;
   report.version = version();
   report.priorities = std::move(losses);
   if (!metrics) return report;
-  const StepOutputs& sums = totals->sums;
+  const UpdateTotals& totals = totals_.front();  // equal on every replica
+  const StepOutputs& sums = totals.sums;
   const auto items = static_cast<double>(batch_size());
   report.metrics = {{"critic_loss", sums.critic_loss / items},
                     {"policy_loss", sums.policy_loss / items},
@@ -153,8 +131,8 @@ Result<UpdateReport> D4pgLearner::report(const Result<UpdateTotals>& totals,
                     {"target_clipped_share", sums.clipped_mass / items},
                     {"action_gradient_clipped_share",
                      sums.action_gradient_clipped / (items * static_cast<double>(model_.action))},
-                    {"critic_gradient_norm", totals->critic_norm},
-                    {"policy_gradient_norm", totals->policy_norm}};
+                    {"critic_gradient_norm", totals.critic_norm},
+                    {"policy_gradient_norm", totals.policy_norm}};
   return report;
 }
 

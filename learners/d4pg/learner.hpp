@@ -7,7 +7,7 @@
 
 #include "learners/d4pg/replica.hpp"
 #include "learners/learner.hpp"
-#include "learners/replica_threads.hpp"
+#include "learners/replicas/local_replicas.hpp"
 #include "models/inference/normaliser.hpp"
 
 namespace troupe::learners {
@@ -37,20 +37,19 @@ class D4pgLearner final : public Learner {
  private:
   Result<void> check(const replay::Batch& batch) const;
   BatchRows rows_of(const replay::Batch& batch);
-  Result<UpdateReport> report(const Result<UpdateTotals>& totals, std::vector<float> losses,
-                              bool metrics) const;
+  UpdateReport report(std::vector<float> losses, bool metrics) const;
   void rescale();
 
   LearnerOptions options_;
   LearnerContext context_;
   D4pgModel model_;
   std::vector<std::unique_ptr<D4pgReplica>> replicas_;
-  std::vector<Result<UpdateTotals>> results_;  // of the replicas, in the last round
+  std::vector<UpdateTotals> totals_;  // of the replicas, in the last update
   models::RunningStatistics statistics_;
   std::optional<models::ObservationScale> scale_;  // when the normaliser is on
   std::vector<float> scaled_, next_scaled_;        // [batch, observation]
   Random random_;
-  std::unique_ptr<ReplicaThreads> threads_;  // last: ends before what its work uses
+  std::unique_ptr<LocalReplicas> local_;  // last: its threads end before what they use
 };
 
 }  // namespace troupe::learners

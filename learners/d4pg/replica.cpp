@@ -31,17 +31,17 @@ void mix(std::uint64_t& hash, std::span<const float> values) {
 
 }  // namespace
 
-D4pgReplica::D4pgReplica(const D4pgModel& model, std::unique_ptr<Collective> collective,
-                         const StepContext& context, std::uint64_t seed)
+D4pgReplica::D4pgReplica(const D4pgModel& model, ReplicaContext& context, const StepContext& step,
+                         std::uint64_t seed)
     : model_(model),
       networks_(model),
       policy_moments_(zero_moments(model.policy_layout)),
       critic_moments_(zero_moments(model.critic_layout)),
-      context_(std::move(collective)),
+      context_(context),
       sums_(at::zeros({6}, at::kDouble)) {
   Random random(stream_seed(seed, "initialise"));
   networks_.initialise(model, random);
-  step_ = make_step(model, networks_, context);
+  step_ = make_step(model, networks_, step);
 }
 
 Result<UpdateTotals> D4pgReplica::update(const BatchRows& rows, std::span<float> item_loss,
@@ -68,7 +68,7 @@ Result<UpdateTotals> D4pgReplica::update(const BatchRows& rows, std::span<float>
 }
 
 Result<void> D4pgReplica::reduce(UpdateTotals& totals) {
-  if (context_.replicas() == 1) return {};
+  if (context_.replicas_in_sync() == 1) return {};
   StepOutputs& sums = totals.sums;
   const std::array<double*, 6> fields = {
       &sums.critic_loss, &sums.policy_loss,  &sums.q,

@@ -9,7 +9,7 @@
 
 #include "learners/d4pg/networks.hpp"
 #include "learners/d4pg/step.hpp"
-#include "learners/replica.hpp"
+#include "learners/replicas/context.hpp"
 
 namespace troupe::learners {
 
@@ -25,9 +25,9 @@ struct UpdateTotals {
 
 class D4pgReplica {
  public:
-  // Initialises from `seed`, alike on every replica.
-  D4pgReplica(const D4pgModel& model, std::unique_ptr<Collective> collective,
-              const StepContext& context, std::uint64_t seed);
+  // Initialises from `seed`, alike on every replica. `context` outlives the replica.
+  D4pgReplica(const D4pgModel& model, ReplicaContext& context, const StepContext& step,
+              std::uint64_t seed);
 
   // Gradients over `rows`, reduced over all replicas, clipped and applied; targets are copied every
   // target_period updates. kNotFinite: nothing was applied on any replica.
@@ -43,7 +43,6 @@ class D4pgReplica {
   AdamMoments& critic_moments() { return critic_moments_; }
   std::uint64_t updates() const { return updates_; }
   void set_updates(std::uint64_t updates) { updates_ = updates; }
-  void leave() { context_.collective().leave(); }
 
  private:
   Result<void> reduce(UpdateTotals& totals);
@@ -53,7 +52,7 @@ class D4pgReplica {
   const D4pgModel& model_;
   D4pgNetworks networks_;
   AdamMoments policy_moments_, critic_moments_;
-  ReplicaContext context_;
+  ReplicaContext& context_;
   std::unique_ptr<D4pgStep> step_;
   at::Tensor sums_;  // f64 scratch of reduce
   std::uint64_t updates_ = 0;

@@ -33,8 +33,11 @@ class ByteWriter {
 
  private:
   void append(const void* data, std::size_t size) {
-    const auto* first = static_cast<const std::uint8_t*>(data);
-    bytes_.insert(bytes_.end(), first, first + size);
+    if (size == 0) return;
+    // Not insert(): GCC 12 warns of an overflow that it imagines.
+    const std::size_t end = bytes_.size();
+    bytes_.resize(end + size);
+    std::memcpy(bytes_.data() + end, data, size);
   }
   std::vector<std::uint8_t> bytes_;
 };

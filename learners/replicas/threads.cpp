@@ -1,5 +1,5 @@
 // Implements the replicas' threads.
-#include "learners/replica_threads.hpp"
+#include "learners/replicas/threads.hpp"
 
 namespace troupe::learners {
 

@@ -1,0 +1,189 @@
+// Implements the server.
+#include "learners/parameter_servers/server.hpp"
+
+#include <c10/core/GradMode.h>
+#include <torch/serialize/archive.h>
+
+#include <sstream>
+
+#include "learners/parameter_servers/wire.hpp"
+#include "models/torch_precompiled.hpp"
+
+namespace troupe::learners {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x3130'7265'7672'6553ULL;
+
+}  // namespace
+
+ParameterServer::ParameterServer(OptimizerFactory factory, const ParameterServerOptions& options)
+    : factory_(std::move(factory)), options_(options) {}
+
+ParameterServer::Worker& ParameterServer::worker_of(WorkerId id) {
+  Worker& worker = workers_[id.worker];
+  if (id.incarnation > worker.incarnation) worker = {.incarnation = id.incarnation};
+  return worker;
+}
+
+Result<ServerState> ParameterServer::state(WorkerId id) {
+  const std::lock_guard lock(mutex_);
+  const Worker& worker = worker_of(id);
+  return ServerState{.ready = !parameters_.empty(),
+                     .incarnation = options_.incarnation,
+                     .version = version_,
+                     .applied = worker.applied,
+                     .last_sequence = worker.last_sequence};
+}
+
+void ParameterServer::take(const std::vector<at::Tensor>& values) {
+  parameters_.clear();
+  telemetry_.bytes = 0;
+  for (const at::Tensor& value : values) {
+    parameters_.push_back(value.detach().clone().requires_grad_(true));
+    parameters_.back().mutable_grad() = at::zeros_like(parameters_.back());
+    telemetry_.bytes += static_cast<std::int64_t>(value.nbytes());
+  }
+  optimizer_ = factory_(parameters_);
+}
+
+Result<void> ParameterServer::initialise(const std::vector<at::Tensor>& values) {
+  if (values.empty()) return fail(ErrorCode::kInvalidArgument, "A shard needs parameters.");
+  const std::lock_guard lock(mutex_);
+  if (parameters_.empty()) take(values);
+  return {};
+}
+
+std::vector<at::Tensor> ParameterServer::copies() const {
+  const c10::NoGradGuard no_grad;
+  std::vector<at::Tensor> values;
+  for (const at::Tensor& parameter : parameters_) values.push_back(parameter.detach().clone());
+  return values;
+}
+
+Result<std::vector<at::Tensor>> ParameterServer::values() {
+  const std::lock_guard lock(mutex_);
+  if (parameters_.empty())
+    return fail(ErrorCode::kUnavailable, "The parameter server has no values yet.");
+  return copies();
+}
+
+Result<void> ParameterServer::fits(const Push& push) const {
+  if (parameters_.empty())
+    return fail(ErrorCode::kUnavailable, "The parameter server has no values yet.");
+  if (push.gradients.size() != parameters_.size())
+    return fail(ErrorCode::kInvalidArgument,
+                "Worker " + std::to_string(push.worker.worker) + " sent " +
+                    std::to_string(push.gradients.size()) + " gradients for a shard of " +
+                    std::to_string(parameters_.size()) + " parameters.");
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (push.gradients[i].sizes() != parameters_[i].sizes() ||
+        push.gradients[i].scalar_type() != parameters_[i].scalar_type())
+      return fail(ErrorCode::kInvalidArgument, "Gradient " + std::to_string(i) + " of worker " +
+                                                   std::to_string(push.worker.worker) +
+                                                   " has another type or shape.");
+  return {};
+}
+
+Result<PushReply> ParameterServer::push(const Push& push) {
+  const std::lock_guard lock(mutex_);
+  if (push.server_incarnation != options_.incarnation)
+    return PushReply{.outcome = PushOutcome::kReborn, .version = version_};
+  if (Result<void> good = fits(push); !good) return tl::unexpected(good.error());
+  Worker& worker = worker_of(push.worker);
+  if (push.worker.incarnation < worker.incarnation)
+    return fail(ErrorCode::kInvalidArgument, "Worker " + std::to_string(push.worker.worker) +
+                                                 " was started again; this is its predecessor.");
+  if (push.sequence <= worker.last_sequence) {
+    ++telemetry_.repeated;
+    return PushReply{.outcome = PushOutcome::kApplied, .version = version_, .values = copies()};
+  }
+  const std::uint64_t staleness = version_ - std::min(version_, push.version);
+  if (staleness > options_.staleness) {
+    ++telemetry_.refused;
+    return PushReply{.outcome = PushOutcome::kStale, .version = version_, .values = copies()};
+  }
+  {
+    const c10::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      parameters_[i].mutable_grad().copy_(push.gradients[i]);
+  }
+  optimizer_->step();
+  ++version_;
+  ++worker.applied;
+  worker.last_sequence = push.sequence;
+  telemetry_.staleness_sum += staleness;
+  telemetry_.staleness_max = std::max(telemetry_.staleness_max, staleness);
+  return PushReply{.outcome = PushOutcome::kApplied, .version = version_, .values = copies()};
+}
+
+Result<std::vector<std::uint8_t>> ParameterServer::snapshot() const try {
+  const std::lock_guard lock(mutex_);
+  models::ByteWriter writer;
+  writer.put(kMagic);
+  writer.put(version_);
+  writer.put(static_cast<std::uint32_t>(workers_.size()));
+  for (const auto& [id, worker] : workers_) {
+    writer.put(static_cast<std::int32_t>(id));
+    writer.put(worker.incarnation);
+    writer.put(worker.applied);
+    writer.put(worker.last_sequence);
+  }
+  put_tensors(writer, parameters_);
+  std::string state;
+  if (optimizer_) {
+    std::ostringstream stream;
+    torch::serialize::OutputArchive archive;
+    optimizer_->save(archive);
+    archive.save_to(stream);
+    state = stream.str();
+  }
+  writer.put(std::string_view(state));
+  return writer.bytes();
+} catch (const std::exception& error) {
+  return fail(ErrorCode::kInternal,
+              std::string("A parameter server's optimizer cannot be saved: ") + error.what());
+}
+
+Result<void> ParameterServer::restore(std::span<const std::uint8_t> snapshot) try {
+  const std::lock_guard lock(mutex_);
+  models::ByteReader reader(snapshot);
+  const auto corrupt = fail(ErrorCode::kCorrupt, "A parameter server's snapshot cannot be read.");
+  std::uint64_t magic = 0, version = 0;
+  std::uint32_t count = 0;
+  if (!reader.take(magic) || magic != kMagic || !reader.take(version) || !reader.take(count))
+    return corrupt;
+  std::map<int, Worker> workers;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::int32_t id = 0;
+    Worker worker;
+    if (!reader.take(id) || !reader.take(worker.incarnation) || !reader.take(worker.applied) ||
+        !reader.take(worker.last_sequence))
+      return corrupt;
+    workers[id] = worker;
+  }
+  const auto values = take_tensors(reader);
+  std::string state;
+  if (!values || !reader.take(state) || !reader.complete()) return corrupt;
+  if (!values->empty()) {
+    take(*values);
+    std::istringstream stream(state);
+    torch::serialize::InputArchive archive;
+    archive.load_from(stream);
+    optimizer_->load(archive);
+  }
+  workers_ = std::move(workers);
+  version_ = version;
+  return {};
+} catch (const std::exception& error) {
+  return fail(ErrorCode::kCorrupt,
+              std::string("A parameter server's snapshot does not fit: ") + error.what());
+}
+
+ParameterServerTelemetry ParameterServer::telemetry() const {
+  const std::lock_guard lock(mutex_);
+  ParameterServerTelemetry telemetry = telemetry_;
+  telemetry.version = version_;
+  return telemetry;
+}
+
+}  // namespace troupe::learners

@@ -1,0 +1,62 @@
+// A parameter server: one shard of parameters with its optimizer. A plain class; an actor or a
+// thread in the workers' process calls it. Any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "learners/parameter_servers/service.hpp"
+#include "learners/replicas/context.hpp"
+
+namespace troupe::learners {
+
+struct ParameterServerOptions {
+  std::uint64_t staleness = 16;   // updates by others since a worker took values, at most
+  std::uint32_t incarnation = 0;  // grows with every restart
+};
+
+struct ParameterServerTelemetry {
+  std::uint64_t version = 0, refused = 0, repeated = 0;
+  std::uint64_t staleness_sum = 0, staleness_max = 0;  // of what was applied
+  std::int64_t bytes = 0;                              // of parameters
+};
+
+class ParameterServer final : public ParameterService {
+ public:
+  ParameterServer(OptimizerFactory factory, const ParameterServerOptions& options);
+
+  Result<ServerState> state(WorkerId worker) override;
+  Result<void> initialise(const std::vector<at::Tensor>& values) override;
+  Result<std::vector<at::Tensor>> values() override;
+  Result<PushReply> push(const Push& push) override;
+
+  // Values, optimizer state and counts, as they stand between two updates. O(shard).
+  Result<std::vector<std::uint8_t>> snapshot() const;
+  // Before anything else was called. kCorrupt: bytes that are no snapshot.
+  Result<void> restore(std::span<const std::uint8_t> snapshot);
+
+  ParameterServerTelemetry telemetry() const;
+
+ private:
+  struct Worker {
+    std::uint32_t incarnation = 0;
+    std::uint64_t applied = 0, last_sequence = 0;
+  };
+
+  Worker& worker_of(WorkerId id);  // forgets a dead incarnation's counts
+  void take(const std::vector<at::Tensor>& values);
+  Result<void> fits(const Push& push) const;
+  std::vector<at::Tensor> copies() const;
+
+  mutable std::mutex mutex_;
+  OptimizerFactory factory_;
+  ParameterServerOptions options_;
+  Tensors parameters_;  // none: not initialised
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::map<int, Worker> workers_;
+  std::uint64_t version_ = 0;
+  ParameterServerTelemetry telemetry_;
+};
+
+}  // namespace troupe::learners

@@ -1,0 +1,102 @@
+// Implements the worker's side.
+#include "learners/parameter_servers/worker.hpp"
+
+#include <string>
+#include <thread>
+
+#include "models/torch_precompiled.hpp"
+
+namespace troupe::learners {
+namespace {
+
+constexpr std::chrono::milliseconds kPause(5);  // between questions to a server that is not there
+
+bool may_come_back(const Error& error) {
+  return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kTimeout;
+}
+
+}  // namespace
+
+ParameterWorker::ParameterWorker(std::shared_ptr<ParameterService> service, WorkerId id,
+                                 std::chrono::milliseconds patience)
+    : service_(std::move(service)), id_(id), patience_(patience) {}
+
+// Asks until a server with values answers.
+Result<ServerState> ParameterWorker::ask_state(Clock::time_point deadline) {
+  while (true) {
+    Result<ServerState> state = service_->state(id_);
+    if (state ? state->ready : !may_come_back(state.error())) return state;
+    if (Clock::now() >= deadline)
+      return fail(ErrorCode::kTimeout,
+                  "A parameter server has not been there for " + std::to_string(patience_.count()) +
+                      " ms" + (state ? ": it has no values." : ": " + state.error().message));
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+Result<std::vector<at::Tensor>> ParameterWorker::begin(const std::vector<at::Tensor>* first) {
+  if (first)
+    if (Result<void> given = service_->initialise(*first); !given)
+      return tl::unexpected(given.error());
+  const Result<ServerState> state = ask_state(Clock::now() + patience_);
+  if (!state) return tl::unexpected(state.error());
+  incarnation_ = state->incarnation;
+  version_ = state->version;
+  return service_->values();
+}
+
+Result<bool> ParameterWorker::reconcile(Clock::time_point deadline) {
+  const Result<ServerState> state = ask_state(deadline);
+  if (!state) return tl::unexpected(state.error());
+  const bool arrived = state->last_sequence > sequence_;
+  if (arrived) {
+    ++sequence_;
+    ++ledger_.sent;
+  }
+  ledger_.rolled_back += ledger_.sent - ledger_.rolled_back - state->applied;
+  const bool reborn = state->incarnation != incarnation_;
+  if (reborn) ++ledger_.rebirths;
+  incarnation_ = state->incarnation;
+  // What is sent again to a reborn server counts as fresh: the values it belongs to are gone.
+  if (reborn || arrived) version_ = state->version;
+  return arrived;
+}
+
+Result<std::vector<at::Tensor>> ParameterWorker::values_again(Clock::time_point deadline) {
+  while (true) {
+    Result<std::vector<at::Tensor>> values = service_->values();
+    if (values || !may_come_back(values.error())) return values;
+    // Gone again, perhaps with our update.
+    if (const Result<bool> settled = reconcile(deadline); !settled)
+      return tl::unexpected(settled.error());
+  }
+}
+
+Result<std::vector<at::Tensor>> ParameterWorker::update(const std::vector<at::Tensor>& gradients) {
+  const Clock::time_point deadline = Clock::now() + patience_;
+  while (true) {
+    const Push push{.worker = id_,
+                    .sequence = sequence_ + 1,
+                    .server_incarnation = incarnation_,
+                    .version = version_,
+                    .gradients = gradients};
+    Result<PushReply> reply = service_->push(push);
+    if (!reply && !may_come_back(reply.error())) return tl::unexpected(reply.error());
+    if (!reply || reply->outcome == PushOutcome::kReborn) {
+      const Result<bool> arrived = reconcile(deadline);
+      if (!arrived) return tl::unexpected(arrived.error());
+      if (!*arrived) continue;
+      return values_again(deadline);
+    }
+    version_ = reply->version;
+    if (reply->outcome == PushOutcome::kStale) {
+      ++ledger_.refused;
+    } else {
+      ++sequence_;
+      ++ledger_.sent;
+    }
+    return std::move(reply->values);
+  }
+}
+
+}  // namespace troupe::learners
