@@ -2,6 +2,7 @@
 #include "learners/collectives/elements.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <type_traits>
 
 #include "learners/collectives/half.hpp"
@@ -16,24 +17,51 @@ constexpr std::int64_t kLine = 64;     // elements that no two parts share
 template <class T>
 using Wide = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
 
-template <class T, class Combine>
-void combine(Wide<T>* __restrict sums, const T* __restrict more, std::int64_t count,
-             Combine function) {
-  for (std::int64_t i = 0; i < count; ++i)
-    sums[i] = function(sums[i], static_cast<Wide<T>>(more[i]));
-}
-
-template <class T>
-void combine(Wide<T>* sums, const T* more, std::int64_t count, ReduceOp op) {
-  using W = Wide<T>;
+// Calls function(f) with f(a, b) = a op b.
+template <class W, class Function>
+void with_operation(ReduceOp op, Function function) {
   switch (op) {
     case ReduceOp::kSum:
     case ReduceOp::kMean:
-      return combine<T>(sums, more, count, [](W a, W b) { return static_cast<W>(a + b); });
+      return function([](W a, W b) { return static_cast<W>(a + b); });
     case ReduceOp::kMin:
-      return combine<T>(sums, more, count, [](W a, W b) { return b < a ? b : a; });
+      return function([](W a, W b) { return b < a ? b : a; });
     case ReduceOp::kMax:
-      return combine<T>(sums, more, count, [](W a, W b) { return a < b ? b : a; });
+      return function([](W a, W b) { return a < b ? b : a; });
+  }
+}
+
+// value / by, with the bits of a division: for powers of two the product is exact and faster.
+template <class W>
+void divide_all(W* values, std::int64_t count, int by) {
+  const W divisor = static_cast<W>(by);
+  if (std::is_floating_point_v<W> && std::has_single_bit(static_cast<unsigned>(by))) {
+    const W factor = W{1} / divisor;
+    for (std::int64_t i = 0; i < count; ++i) values[i] *= factor;
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) values[i] /= divisor;
+  }
+}
+
+// Two sources in one pass without a block between. A destination that is a source is read and
+// written at one index only, hence ivdep.
+template <class T, class Function>
+void reduce_pair(const T* a, const T* b, std::span<void* const> destinations, std::int64_t count,
+                 Function function) {
+  using W = Wide<T>;
+  T* first = static_cast<T*>(destinations.front());
+  T* second = static_cast<T*>(destinations.back());
+  if (first == second) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i)
+      first[i] = static_cast<T>(function(static_cast<W>(a[i]), static_cast<W>(b[i])));
+  } else {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T value = static_cast<T>(function(static_cast<W>(a[i]), static_cast<W>(b[i])));
+      first[i] = value;
+      second[i] = value;
+    }
   }
 }
 
@@ -41,17 +69,30 @@ template <class T>
 void reduce_typed(ReduceOp op, std::int64_t count, std::span<const void* const> sources,
                   std::span<void* const> destinations) {
   using W = Wide<T>;
+  const auto source = [&](std::size_t i) { return static_cast<const T*>(sources[i]); };
+  if (sources.size() == 2 && (destinations.size() == 1 || destinations.size() == 2)) {
+    if (op == ReduceOp::kMean && std::is_floating_point_v<W>)
+      return reduce_pair<T>(source(0), source(1), destinations, count,
+                            [](W a, W b) { return static_cast<W>((a + b) / W{2}); });
+    if (op != ReduceOp::kMean)
+      return with_operation<W>(op, [&](auto function) {
+        reduce_pair<T>(source(0), source(1), destinations, count, function);
+      });
+  }
   W sums[kBlock];
   for (std::int64_t at = 0; at < count; at += kBlock) {
     const std::int64_t block = std::min(kBlock, count - at);
-    const auto source = [&](std::size_t i) { return static_cast<const T*>(sources[i]) + at; };
-    const T* first = source(0);
-    for (std::int64_t i = 0; i < block; ++i) sums[i] = static_cast<W>(first[i]);
-    for (std::size_t i = 1; i < sources.size(); ++i) combine<T>(sums, source(i), block, op);
-    if (op == ReduceOp::kMean)
-      for (std::int64_t i = 0; i < block; ++i) sums[i] /= static_cast<W>(sources.size());
+    for (std::int64_t i = 0; i < block; ++i) sums[i] = static_cast<W>(source(0)[at + i]);
+    with_operation<W>(op, [&](auto function) {
+      for (std::size_t k = 1; k < sources.size(); ++k) {
+        const T* __restrict more = source(k) + at;
+        for (std::int64_t i = 0; i < block; ++i)
+          sums[i] = function(sums[i], static_cast<W>(more[i]));
+      }
+    });
+    if (op == ReduceOp::kMean) divide_all(sums, block, static_cast<int>(sources.size()));
     for (void* destination : destinations) {
-      T* to = static_cast<T*>(destination) + at;
+      T* __restrict to = static_cast<T*>(destination) + at;
       for (std::int64_t i = 0; i < block; ++i) to[i] = static_cast<T>(sums[i]);
     }
   }
@@ -96,8 +137,12 @@ void reduce(ElementType type, ReduceOp op, std::int64_t count, std::span<const v
 void divide(Elements values, int by) {
   with_type(values.type, [&]<class T>(T) {
     T* data = static_cast<T*>(values.data);
-    for (std::int64_t i = 0; i < values.count; ++i)
-      data[i] = static_cast<T>(static_cast<Wide<T>>(data[i]) / static_cast<Wide<T>>(by));
+    if constexpr (std::is_arithmetic_v<T>) {
+      divide_all(data, values.count, by);
+    } else {
+      for (std::int64_t i = 0; i < values.count; ++i)
+        data[i] = static_cast<T>(static_cast<float>(data[i]) / static_cast<float>(by));
+    }
   });
 }
 

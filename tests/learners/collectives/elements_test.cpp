@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -31,6 +32,53 @@ TEST(Elements, SumShortFloatsInLongOnesAndRoundOnce) {
   void* destinations[] = {out.data()};
   reduce(ElementType::kF16, ReduceOp::kSum, 7, sources, destinations);
   for (const F16 value : out) EXPECT_EQ(static_cast<float>(value), 2052.0F);  // 2051, to even
+}
+
+TEST(Elements, ReduceTwoSourcesAsTheyReduceMany) {
+  // Two sources take a way of their own; a third one that changes nothing takes the other.
+  std::vector<float> a(1003), b(1003), none(1003, -1e30F);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = std::sin(static_cast<float>(i)) * 1e3F;
+    b[i] = std::cos(static_cast<float>(i) * 3) * 1e-3F;
+  }
+  for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kMin, ReduceOp::kMax}) {
+    std::vector<float> x = a, y = b;
+    const void* sources[] = {x.data(), y.data()};
+    void* destinations[] = {x.data(), y.data()};
+    reduce(ElementType::kF32, op, 1003, sources, destinations);
+    EXPECT_EQ(x, y);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const float sum = a[i] + b[i];
+      const float expected = op == ReduceOp::kSum    ? sum
+                             : op == ReduceOp::kMean ? sum / 2
+                             : op == ReduceOp::kMin  ? std::min(a[i], b[i])
+                                                     : std::max(a[i], b[i]);
+      ASSERT_EQ(x[i], expected) << name_of(op);
+    }
+  }
+  std::vector<float> out(1003), pair(1003);
+  const void* three[] = {a.data(), b.data(), none.data()};
+  const void* two[] = {a.data(), b.data()};
+  void* to[] = {out.data()};
+  void* to_pair[] = {pair.data()};
+  reduce(ElementType::kF32, ReduceOp::kMax, 1003, three, to);
+  reduce(ElementType::kF32, ReduceOp::kMax, 1003, two, to_pair);
+  EXPECT_EQ(out, pair);
+}
+
+TEST(Elements, DivideExactly) {
+  for (const int by : {1, 2, 3, 4, 7, 8}) {
+    std::vector<float> values(300), expected(300);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = std::sin(static_cast<float>(i)) * 1e-38F;  // denormals among them
+      expected[i] = values[i] / static_cast<float>(by);
+    }
+    divide({values.data(), 300, ElementType::kF32}, by);
+    EXPECT_EQ(values, expected) << by;
+  }
+  std::vector<std::int64_t> whole = {7, -7, 6};
+  divide({whole.data(), 3, ElementType::kI64}, 2);
+  EXPECT_EQ(whole, (std::vector<std::int64_t>{3, -3, 3}));
 }
 
 TEST(Elements, PartsCoverTheElementsOnce) {
