@@ -56,15 +56,20 @@ class Meeting {
   // one's work. No timeout: whoever entered comes here, and until then reads what others own.
   Result<void> finish(const std::string& fault) {
     std::unique_lock lock(mutex_);
-    if (!fault.empty()) fail_with(fault);
+    if (fault_.empty()) fault_ = fault;
     const std::uint64_t phase = phase_;
     if (arrive()) {
       std::fill(calls_.begin(), calls_.end(), nullptr);
+      if (!fault_.empty()) {
+        fail_with(fault_);
+        failed_phase_ = phase;
+      }
       next_phase();
     } else {
       await(lock, phase, false);
     }
-    if (!error_.empty()) return fail(ErrorCode::kUnavailable, error_);
+    // Not error_: others may have failed at the next call already.
+    if (phase == failed_phase_) return fail(ErrorCode::kUnavailable, fault_);
     return {};
   }
 
@@ -142,6 +147,8 @@ class Meeting {
   int arrived_ = 0;
   std::string left_, reason_;  // the first rank that left, and why
   std::string error_;
+  std::string fault_;  // of someone's work, and when that was
+  std::uint64_t failed_phase_ = ~std::uint64_t{0};
 };
 
 class InProcess final : public Collective {

@@ -154,7 +154,8 @@ class Ring final : public Exchange {
       if (Result<void> got = receive_into(part(rank_ - step - 1), values.type, op); !got)
         return got;
     }
-    // A part comes back only after it went all the way round, so what was sent of it has arrived.
+    // What comes back overwrites what was sent.
+    if (Result<void> sent = finish(); !sent) return sent;
     for (int step = 0; step + 1 < size_; ++step) {
       sender_.data(part(rank_ + 1 - step));
       if (Result<void> got = receive(part(rank_ - step)); !got) return got;

@@ -47,7 +47,7 @@ class Processes : public testing::TestWithParam<std::string> {
     return run_local_processes(
         size,
         [&](int rank, std::shared_ptr<RequestLink> link) {
-          ::alarm(240);  // a hang fails
+          ::alarm(280);  // a hang fails
           at::set_num_threads(1);
           auto exchange =
               exchange_of(GetParam(), rank, size, ring, region, std::move(link), timeout);

@@ -217,7 +217,7 @@ class Host {
 // True: this process learned and its ledger agrees with what the servers say.
 bool train_in_process(int index, const std::shared_ptr<RequestLink>& link, int death) {
   at::set_num_threads(1);
-  ::alarm(240);  // a hang fails
+  ::alarm(280);  // a hang fails
   const auto service = [&](int, int server) {
     return std::shared_ptr<ParameterService>(make_remote_service(
         std::make_shared<AddressedLink>(link, static_cast<std::uint8_t>(1 + server)),
