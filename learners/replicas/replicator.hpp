@@ -38,8 +38,8 @@ class Replicator {
                                                   const InputFunction& inputs = {});
   ~Replicator();
 
-  // One step of every replica; returns what those of this process reported. kNotFound: the inputs
-  // are at an end, on every process alike. Any other error is final, and comes on every process.
+  // One step of every replica; returns what those of this process reported. Errors are final and
+  // come on every process; kNotFound: the inputs of this one are at an end.
   Result<std::vector<Tensors>> step(const std::string& name = "train");
 
   // Outside of steps: work(index, context) on the threads of this process's replicas.
