@@ -105,7 +105,7 @@ at::Tensor ResNet::forward_part(std::size_t part, const Pass& pass, const at::Te
     return shape_.small_stem ? out : at::max_pool2d(out, 3, 2, 1);
   }
   if (part <= blocks_.size()) return apply(blocks_[part - 1], pass, x);
-  return (*classifier_)(pass, x.mean({2, 3}));
+  return classify(pass, x.mean({2, 3}));
 }
 
 at::Tensor ResNet::features(const Pass& pass, const at::Tensor& x) const {
@@ -114,8 +114,12 @@ at::Tensor ResNet::features(const Pass& pass, const at::Tensor& x) const {
   return out.mean({2, 3});
 }
 
+at::Tensor ResNet::classify(const Pass& pass, const at::Tensor& features) const {
+  return (*classifier_)(pass, features);
+}
+
 at::Tensor ResNet::forward(const Pass& pass, const at::Tensor& x) const {
-  return (*classifier_)(pass, features(pass, x));
+  return classify(pass, features(pass, x));
 }
 
 }  // namespace troupe::models

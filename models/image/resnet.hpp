@@ -33,8 +33,9 @@ class ResNet {
   // order, the classifier. forward is all of them in turn.
   std::size_t parts() const { return blocks_.size() + 2; }
   at::Tensor forward_part(std::size_t part, const Pass& pass, const at::Tensor& x) const;
-  // What the classifier sees: [B, features].
+  // What the classifier sees, [B, features], and what it makes of it: [B, classes].
   at::Tensor features(const Pass& pass, const at::Tensor& x) const;
+  at::Tensor classify(const Pass& pass, const at::Tensor& features) const;
 
  private:
   struct Step {

@@ -1,0 +1,65 @@
+// A classifier learnt from labelled pictures: replicas on threads of their own, one batch at a
+// time. Belongs to one thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "learners/learner.hpp"
+#include "learners/replicas/local_replicas.hpp"
+#include "learners/supervised/classifier_replica.hpp"
+
+namespace troupe::learners {
+
+struct PictureSpec {
+  std::int64_t side = 0, channels = 3, classes = 0;
+};
+
+// Metrics of an UpdateReport, over the update's pictures: loss (with label smoothing), accuracy,
+// gradient_norm, learning_rate.
+class Classifier final : public Learner {
+ public:
+  // kInvalidArgument naming the option.
+  static Result<std::unique_ptr<Classifier>> create(const ClassifierOptions& options,
+                                                    const LearnerOptions& placement,
+                                                    const PictureSpec& pictures,
+                                                    const LearnerContext& context);
+
+  // "picture" u8 [side, side, channels] and "label" i64 [].
+  std::vector<Column> batch_columns() const override;
+  std::int64_t batch_size() const override { return options_.batch; }
+  Result<UpdateReport> update(const replay::Batch& batch) override;
+  // Fewer rows than a batch are fine when the replicas can divide them: an epoch's end.
+  Result<UpdateReport> update(const PictureRows& rows);
+  // All arrays, and batch norms' statistics of the first replica, by torchvision's names.
+  models::ParameterSetPtr parameters() const override;
+  Result<void> merge_observations(std::span<const std::uint8_t>) override { return {}; }
+  std::uint64_t version() const override { return replicas_.front()->updates(); }
+  std::uint64_t state_hash(int replica) const override {
+    return replicas_.at(static_cast<std::size_t>(replica))->state_hash();
+  }
+  int replicas() const override { return static_cast<int>(replicas_.size()); }
+  Result<std::vector<FileContent>> snapshot() const override;
+  Result<void> load(const std::filesystem::path& directory) override;
+
+  // Adds what the first replica makes of the rows to `counted`.
+  Result<void> evaluate(const PictureRows& rows, Classification& counted);
+  const PictureSpec& pictures() const { return pictures_; }
+
+ private:
+  Classifier(const ClassifierOptions& options, const LearnerOptions& placement,
+             const PictureSpec& pictures, const LearnerContext& context, models::ResNet model);
+  Result<void> make_replicas();
+
+  ClassifierOptions options_;
+  LearnerOptions placement_;
+  PictureSpec pictures_;
+  LearnerContext context_;
+  models::ResNet model_;
+  std::vector<std::unique_ptr<ClassifierReplica>> replicas_;
+  std::vector<ClassifierTotals> totals_;  // of the replicas, in the last update
+  std::unique_ptr<LocalReplicas> local_;  // last: its threads end before what they use
+};
+
+}  // namespace troupe::learners

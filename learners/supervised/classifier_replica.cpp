@@ -1,0 +1,199 @@
+#include "learners/supervised/classifier_replica.hpp"
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "learners/adam.hpp"
+#include "models/torch_precompiled.hpp"
+
+namespace troupe::learners {
+namespace {
+
+std::span<float> floats(const at::Tensor& flat) {
+  return {flat.mutable_data_ptr<float>(), static_cast<std::size_t>(flat.numel())};
+}
+
+at::Tensor by_channel(const std::vector<std::int64_t>& values, std::int64_t channels, float other) {
+  const at::Tensor out = at::full({1, channels, 1, 1}, other);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    out.mutable_data_ptr<float>()[i] = static_cast<float>(values[i]);
+  return out;
+}
+
+// Computes in bf16 where that is known to be safe, while it lives.
+class Autocast {
+ public:
+  explicit Autocast(bool on) : before_(at::autocast::is_autocast_enabled(at::kCPU)) {
+    at::autocast::set_autocast_enabled(at::kCPU, on);
+    if (on) at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  }
+  ~Autocast() {
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, before_);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  bool before_;
+};
+
+void mix(std::uint64_t& hash, std::uint64_t word) {
+  hash = std::rotl((hash ^ word) * 0x9e3779b97f4a7c15ULL, 29);
+}
+
+void mix(std::uint64_t& hash, std::span<const float> values) {
+  for (const float value : values) mix(hash, std::bit_cast<std::uint32_t>(value));
+}
+
+std::vector<MomentumSegment> segments_of(const models::ArrayList& list) {
+  std::vector<MomentumSegment> segments;
+  for (std::size_t i = 0; i < list.layout().segments.size(); ++i) {
+    const models::Segment& segment = list.layout().segments[i];
+    segments.push_back({segment.offset, segment.elements, list.decays()[i]});
+  }
+  return segments;
+}
+
+models::ImageArrays make_arrays(const models::ResNet& model, std::uint64_t seed) {
+  Random random(stream_seed(seed, "initialise"));
+  return {model.arrays(), random};
+}
+
+}  // namespace
+
+ClassifierReplica::ClassifierReplica(const models::ResNet& model, const ClassifierOptions& options,
+                                     ReplicaContext& context, std::uint64_t seed)
+    : model_(model),
+      options_(options),
+      context_(context),
+      arrays_(make_arrays(model, seed)),
+      segments_(segments_of(model.arrays())),
+      velocity_(static_cast<std::size_t>(model.arrays().layout().size)),
+      mean_(by_channel(options.mean, model.shape().channels, 128)),
+      scale_(1 / by_channel(options.deviation, model.shape().channels, 64)) {
+  const std::span<float> values = floats(arrays_.parameters().values());
+  if (options.average > 0) average_.assign(values.begin(), values.end());
+}
+
+// NHWC bytes to an NCHW view of floats in the same order: what convolutions like best.
+at::Tensor ClassifierReplica::input(const PictureRows& rows) const {
+  const at::Tensor bytes =
+      at::from_blob(const_cast<std::uint8_t*>(rows.pixels),
+                    {rows.count, rows.side, rows.side, rows.channels}, at::kByte)
+          .permute({0, 3, 1, 2});
+  return (bytes.to(at::kFloat) - mean_).mul_(scale_);
+}
+
+models::Pass ClassifierReplica::training_pass() {
+  models::Pass pass{arrays_.parameters().parameters(), arrays_.buffers(), true};
+  if (options_.batch_norm == "global" && context_.replicas_in_sync() > 1) {
+    pass.replicas = context_.replicas_in_sync();
+    pass.sum = [this](const at::Tensor& share) {
+      return context_.all_reduce(share, ReduceOp::kSum);
+    };
+  }
+  return pass;
+}
+
+void ClassifierReplica::backward(const PictureRows& rows, ClassifierTotals& totals) {
+  const at::Tensor labels =
+      at::from_blob(const_cast<std::int64_t*>(rows.labels), {rows.count}, at::kLong);
+  at::Tensor logits;
+  {
+    const Autocast autocast(options_.precision == "bf16");
+    logits = model_.forward(training_pass(), input(rows));
+  }
+  logits = logits.to(at::kFloat);
+  const at::Tensor loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100,
+                                                 options_.label_smoothing) /
+                          static_cast<double>(rows.global_count);
+  loss.backward();
+  const auto count = static_cast<double>(rows.global_count);
+  totals.loss += loss.item<double>();
+  totals.accuracy += logits.argmax(1).eq(labels).sum().item<double>() / count;
+}
+
+Result<ClassifierTotals> ClassifierReplica::update(const PictureRows& rows) {
+  const std::vector<at::Tensor> buffers = arrays_.buffers();  // layers replace, never write
+  arrays_.parameters().gradient().zero_();
+  ClassifierTotals totals;
+  const std::int64_t part = rows.count / options_.accumulate;
+  for (std::int64_t i = 0; i < options_.accumulate; ++i)
+    backward(rows.part(i * part, part), totals);
+  if (auto reduced = reduce(totals); !reduced) return tl::unexpected(reduced.error());
+  totals.gradient_norm = std::sqrt(squared_norm(floats(arrays_.parameters().gradient())));
+  if (!std::isfinite(totals.loss) || !std::isfinite(totals.gradient_norm)) {
+    arrays_.buffers() = buffers;
+    return fail(ErrorCode::kNotFinite,
+                "update " + std::to_string(updates_ + 1) + " has the loss " +
+                    std::to_string(totals.loss) + " and a gradient of norm " +
+                    std::to_string(totals.gradient_norm) + "; nothing was changed");
+  }
+  totals.learning_rate =
+      learning_rate(options_.schedule, static_cast<std::int64_t>(updates_), rows.global_count);
+  apply(totals.learning_rate);
+  ++updates_;
+  return totals;
+}
+
+Result<void> ClassifierReplica::reduce(ClassifierTotals& totals) {
+  if (context_.replicas_in_sync() == 1) return {};
+  const at::Tensor sums = at::empty({2}, at::kDouble);
+  auto* values = sums.mutable_data_ptr<double>();
+  values[0] = totals.loss;
+  values[1] = totals.accuracy;
+  const std::array<at::Tensor, 2> tensors = {arrays_.parameters().gradient(), sums};
+  const auto reduced =
+      context_.collective().all_reduce(tensors, ReduceOp::kSum, "gradients of the classifier");
+  totals.loss = values[0];
+  totals.accuracy = values[1];
+  return reduced;
+}
+
+void ClassifierReplica::apply(double rate) {
+  const MomentumOptions momentum{.momentum = options_.momentum,
+                                 .nesterov = options_.nesterov,
+                                 .weight_decay = options_.weight_decay,
+                                 .trust = options_.optimizer == "lars" ? options_.trust : 0};
+  const std::span<float> values = floats(arrays_.parameters().values());
+  momentum_update(momentum, rate, segments_, values, floats(arrays_.parameters().gradient()),
+                  velocity_);
+  if (!average_.empty()) average_update(options_.average, values, average_);
+}
+
+ClassifierReplica::Outputs ClassifierReplica::outputs(const PictureRows& rows) {
+  const at::NoGradGuard without_gradient;
+  std::vector<at::Tensor> parameters = arrays_.parameters().constants();
+  if (!average_.empty()) {
+    const auto& segments = model_.arrays().layout().segments;
+    for (std::size_t i = 0; i < segments.size(); ++i)
+      parameters[i] = at::from_blob(average_.data() + segments[i].offset, segments[i].shape);
+  }
+  const models::Pass pass{parameters, arrays_.buffers()};
+  const at::Tensor features = model_.features(pass, input(rows));
+  return {model_.classify(pass, features).contiguous(), features.contiguous()};
+}
+
+Result<void> ClassifierReplica::evaluate(const PictureRows& rows, Classification& counted) {
+  const at::Tensor logits = outputs(rows).logits;
+  return counted.add(floats(logits), {rows.labels, static_cast<std::size_t>(rows.count)});
+}
+
+std::uint64_t ClassifierReplica::state_hash() const {
+  std::uint64_t hash = 0x5472'6f75'7065ULL;
+  mix(hash, updates_);
+  mix(hash, floats(arrays_.parameters().values()));
+  mix(hash, velocity_);
+  mix(hash, average_);
+  // Statistics of each replica's own batches differ between replicas, and are no part of it.
+  if (options_.batch_norm == "global")
+    for (const at::Tensor& buffer : arrays_.buffers()) mix(hash, floats(buffer.contiguous()));
+  return hash;
+}
+
+}  // namespace troupe::learners

@@ -1,0 +1,83 @@
+// One replica of a classifier: network, optimizer state and the update that all replicas make
+// together. Belongs to its thread; the learner touches it only between rounds of work.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "learners/replicas/context.hpp"
+#include "learners/supervised/classification.hpp"
+#include "learners/supervised/momentum.hpp"
+#include "learners/supervised/options.hpp"
+#include "models/image/resnet.hpp"
+
+namespace troupe::learners {
+
+// Pictures as they are stored: [count][side][side][channels].
+struct PictureRows {
+  std::int64_t count = 0, global_count = 0;  // of this replica; of all in sync
+  std::int64_t side = 0, channels = 0;
+  const std::uint8_t* pixels = nullptr;
+  const std::int64_t* labels = nullptr;
+
+  PictureRows part(std::int64_t first, std::int64_t rows) const {
+    PictureRows out = *this;
+    out.count = rows;
+    out.pixels += first * side * side * channels;
+    out.labels += first;
+    return out;
+  }
+};
+
+// Means over the global batch, equal on every replica.
+struct ClassifierTotals {
+  double loss = 0;      // with label smoothing
+  double accuracy = 0;  // top-1 of the training pictures
+  double gradient_norm = 0;
+  double learning_rate = 0;
+};
+
+class ClassifierReplica {
+ public:
+  // Initialises from `seed`, alike on every replica. `model`, `options` and `context` outlive it.
+  ClassifierReplica(const models::ResNet& model, const ClassifierOptions& options,
+                    ReplicaContext& context, std::uint64_t seed);
+
+  // Gradients over `rows`, summed over all replicas and applied. kNotFinite: nothing was changed on
+  // any replica.
+  Result<ClassifierTotals> update(const PictureRows& rows);
+  // Adds what the network, averaged where options say so, makes of the rows to `counted`.
+  Result<void> evaluate(const PictureRows& rows, Classification& counted);
+  // Logits and features of the rows: [count][classes], [count][features].
+  struct Outputs {
+    at::Tensor logits, features;
+  };
+  Outputs outputs(const PictureRows& rows);
+
+  // Of parameters, buffers, velocity, average and counter: equal bits, equal hash.
+  std::uint64_t state_hash() const;
+  std::uint64_t updates() const { return updates_; }
+  void set_updates(std::uint64_t updates) { updates_ = updates; }
+  models::ImageArrays& arrays() { return arrays_; }
+  std::vector<float>& velocity() { return velocity_; }
+  std::vector<float>& average() { return average_; }  // empty without averaging
+
+ private:
+  at::Tensor input(const PictureRows& rows) const;
+  models::Pass training_pass();
+  // Loss (a sum of shares of the global mean) and right answers; gradients are added up.
+  void backward(const PictureRows& rows, ClassifierTotals& totals);
+  Result<void> reduce(ClassifierTotals& totals);
+  void apply(double rate);
+
+  const models::ResNet& model_;
+  const ClassifierOptions& options_;
+  ReplicaContext& context_;
+  models::ImageArrays arrays_;
+  std::vector<MomentumSegment> segments_;
+  std::vector<float> velocity_, average_;
+  at::Tensor mean_, scale_;  // [1, channels, 1, 1]
+  std::uint64_t updates_ = 0;
+};
+
+}  // namespace troupe::learners
