@@ -91,7 +91,8 @@ std::map<std::string, double> train(Classifier& classifier, std::uint64_t from, 
 
 std::vector<float> values_of(const Classifier& classifier) {
   std::vector<float> values;
-  for (const auto& [name, array] : classifier.parameters()->arrays)
+  const models::ParameterSetPtr set = classifier.parameters();
+  for (const auto& [name, array] : set->arrays)
     values.insert(values.end(), array.values.begin(), array.values.end());
   return values;
 }
