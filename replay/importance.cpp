@@ -6,17 +6,36 @@
 
 namespace troupe::replay {
 
-void importance_weights(const SampledItems& items, std::span<float> weights) {
+namespace {
+
+// `probability(i)` for each of the weights.
+template <class Probability>
+void weigh(std::size_t count, Probability probability, double smallest, double exponent,
+           WeightScale scale, std::span<float> weights) {
   std::fill(weights.begin(), weights.end(), 1.0F);
-  if (items.importance_exponent == 0 || items.items.empty()) return;
-  double smallest = items.min_probability;
-  if (items.weight_scale == WeightScale::kBatch) {
-    smallest = items.items.front().probability;
-    for (const SampledItem& item : items.items) smallest = std::min(smallest, item.probability);
+  if (exponent == 0 || count == 0) return;
+  if (scale == WeightScale::kBatch) {
+    smallest = probability(0);
+    for (std::size_t i = 1; i < count; ++i) smallest = std::min(smallest, probability(i));
   }
-  for (std::size_t i = 0; i < items.items.size() && i < weights.size(); ++i)
-    if (const double probability = items.items[i].probability; probability > smallest)
-      weights[i] = static_cast<float>(std::pow(smallest / probability, items.importance_exponent));
+  for (std::size_t i = 0; i < count && i < weights.size(); ++i)
+    if (const double p = probability(i); p > smallest)
+      weights[i] = static_cast<float>(std::pow(smallest / p, exponent));
+}
+
+}  // namespace
+
+void importance_weights(const SampledItems& items, std::span<float> weights) {
+  weigh(
+      items.items.size(), [&](std::size_t i) { return items.items[i].probability; },
+      items.min_probability, items.importance_exponent, items.weight_scale, weights);
+}
+
+void importance_weights(std::span<const double> probabilities, double min_probability,
+                        double importance_exponent, WeightScale scale, std::span<float> weights) {
+  weigh(
+      probabilities.size(), [&](std::size_t i) { return probabilities[i]; }, min_probability,
+      importance_exponent, scale, weights);
 }
 
 void widen_to_all_tables(SampledItems& items, double share) {

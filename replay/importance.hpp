@@ -12,6 +12,9 @@ namespace troupe::replay {
 // held (items.weight_scale). N cancels, so that the weight is (P_min / P_i)^beta, in 0..1; exactly
 // 1 where beta is 0 or all P are equal. One weight an item.
 void importance_weights(const SampledItems& items, std::span<float> weights);
+// The same from the probabilities alone; `min_probability` counts with WeightScale::kTable only.
+void importance_weights(std::span<const double> probabilities, double min_probability,
+                        double importance_exponent, WeightScale scale, std::span<float> weights);
 
 // A learner that draws from several tables takes each draw from table s with probability
 // share_s = total_mass_s / sum of total_mass. This turns the probabilities of one table's draw into

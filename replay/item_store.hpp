@@ -63,6 +63,7 @@ class ItemStore {
   const ItemBuilder& builder() const { return builder_; }
   const RateLimiter& limiter() const { return limiter_; }
   StoreCounters& counters() { return counters_; }
+  void allow(std::uint64_t inserts) { limiter_.allow(inserts); }
 
   // Stores a chunk whose verdict is kNew and returns the number of items it completed, which get
   // `priority` (see Selector::insert). Chunks that leave the table go to `garbage`, so that the

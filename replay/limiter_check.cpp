@@ -47,24 +47,22 @@ Result<void> check_ranges(const LimiterPlan& plan) {
   return {};
 }
 
-// One shard's numbers with the names they have in messages.
-struct Shard {
+// The run's numbers with the names they have in messages.
+struct Numbers {
   double spi, buffer, band, actors, batch, prefetch, chunk;
-  std::string where;  // " in each of 2 shards", or nothing
 
   std::string band_text() const {
     return "2 x error_buffer / samples_per_insert = 2 x " + number(buffer) + " / " + number(spi) +
-           " = " + number(band) + " items" + where;
+           " = " + number(band) + " items";
   }
 };
 
-Result<void> check_band(const Shard& s) {
+Result<void> check_band(const Numbers& s) {
   const double smallest = std::max(1.0, s.spi);
   if (s.buffer < smallest)
     return fail(ErrorCode::kInvalidArgument,
-                "error_buffer " + number(s.buffer) + s.where +
-                    " is below max(1, samples_per_insert) = " + number(smallest) +
-                    ": one insert alone would pass it; raise error_buffer");
+                "error_buffer " + number(s.buffer) + " is below max(1, samples_per_insert) = " +
+                    number(smallest) + ": one insert alone would pass it; raise error_buffer");
   const double under_way = s.actors + s.prefetch * s.batch / s.spi;
   if (s.band < under_way)
     return fail(ErrorCode::kInvalidArgument,
@@ -76,7 +74,7 @@ Result<void> check_band(const Shard& s) {
                     number(std::ceil(under_way * s.spi / 2)) + " or lower prefetch or batch");
   if (s.buffer < (s.chunk - 1) * s.spi)
     return fail(ErrorCode::kInvalidArgument,
-                "error_buffer " + number(s.buffer) + s.where +
+                "error_buffer " + number(s.buffer) +
                     " is below (largest chunk - 1) x samples_per_insert = (" + number(s.chunk) +
                     " - 1) x " + number(s.spi) + " = " + number((s.chunk - 1) * s.spi) +
                     ": min_size might never be reached; raise error_buffer or lower n_step");
@@ -128,42 +126,40 @@ Result<ShardLimits> check_limiter(const LimiterPlan& plan) {
   if (plan.kind != LimiterKind::kRatio) return check_queue_plan(plan);
   const double spi = plan.samples_per_insert;
   const double buffer = plan.error_buffer.value_or(0.1 * static_cast<double>(plan.min_size) * spi);
-  const auto shards = static_cast<double>(plan.shards);
 
   ShardLimits limits;
   limits.capacity = plan.capacity / plan.shards;
-  limits.limiter.min_size = divide_up(plan.min_size, plan.shards);
-  limits.limiter.samples_per_insert = spi;
-  limits.limiter.error_buffer = buffer / shards;
-  // Environment actors spread over the shards, so the band of all of them counts.
+  limits.limiter = {.min_size = plan.min_size, .samples_per_insert = spi, .error_buffer = buffer};
   limits.flush_steps = flush_steps(band_items(buffer, spi), plan.environment_actors, plan.credit);
-  if (limits.limiter.min_size > limits.capacity)
+  // With fewer environment actors than shards some shards may stay empty.
+  const std::int64_t filled = std::min(plan.shards, plan.environment_actors);
+  if (plan.min_size > filled * limits.capacity)
     return fail(ErrorCode::kInvalidArgument,
-                "min_size / shards, rounded up, is " + std::to_string(limits.limiter.min_size) +
-                    " and exceeds capacity / shards = " + std::to_string(limits.capacity));
-  if (auto good = check_draw_bound(limits.limiter, {.capacity = limits.capacity,
-                                                    .max_times_sampled = plan.max_times_sampled});
+                "min_size " + std::to_string(plan.min_size) + " exceeds what " +
+                    std::to_string(filled) + " of " + std::to_string(plan.shards) +
+                    " shards hold, " + std::to_string(filled) + " x capacity / shards = " +
+                    std::to_string(filled * limits.capacity) + ": no sample could ever be drawn");
+  if (auto good = check_draw_bound(
+          limits.limiter, {.capacity = plan.capacity, .max_times_sampled = plan.max_times_sampled});
       !good)
     return tl::unexpected(good.error());
-  if (const std::int64_t batch = divide_up(plan.batch, plan.shards);
-      plan.max_times_sampled > 0 && limits.limiter.min_size < batch)
+  if (plan.max_times_sampled > 0 && plan.min_size < plan.batch)
     return fail(ErrorCode::kInvalidArgument,
-                "min_size " + std::to_string(limits.limiter.min_size) + " is below the batch of " +
-                    std::to_string(batch) + " (each for one shard): with max_times_sampled " +
+                "min_size " + std::to_string(plan.min_size) + " is below the batch of " +
+                    std::to_string(plan.batch) + ": with max_times_sampled " +
                     std::to_string(plan.max_times_sampled) +
                     " the items could have fewer draws left than a batch wants; raise min_size");
   if (spi == 0) return limits;
 
-  const Shard shard{
-      .spi = spi,
-      .buffer = limits.limiter.error_buffer,
-      .band = band_items(limits.limiter.error_buffer, spi),
-      .actors = static_cast<double>(divide_up(plan.environment_actors, plan.shards)),
-      .batch = static_cast<double>(divide_up(plan.batch, plan.shards)),
-      .prefetch = static_cast<double>(plan.prefetch),
-      .chunk = static_cast<double>(limits.flush_steps + plan.n_step - 1),
-      .where = plan.shards == 1 ? "" : " in each of " + std::to_string(plan.shards) + " shards"};
-  if (auto good = check_band(shard); !good) return tl::unexpected(good.error());
+  if (auto good = check_band({.spi = spi,
+                              .buffer = buffer,
+                              .band = band_items(buffer, spi),
+                              .actors = static_cast<double>(plan.environment_actors),
+                              .batch = static_cast<double>(plan.batch),
+                              .prefetch = static_cast<double>(plan.prefetch),
+                              .chunk = static_cast<double>(limits.flush_steps + plan.n_step - 1)});
+      !good)
+    return tl::unexpected(good.error());
   return limits;
 }
 
@@ -199,7 +195,7 @@ Result<void> check_queue(const LimiterOptions& limiter, const TableParts& parts)
     return fail(ErrorCode::kInvalidArgument, what);
   };
   const std::string size = std::to_string(limiter.size), name = name_of(limiter.kind);
-  if (limiter.is_ratio()) {
+  if (limiter.is_ratio() || limiter.is_allowance()) {
     if (limiter.size == 0) return {};
     return refuse("limiter size " + size + " is for queues and stacks only");
   }

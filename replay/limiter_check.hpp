@@ -1,6 +1,5 @@
 // Refuses, before a run starts, limiter settings under which inserts and samples would wait for
-// each other for ever, with the arithmetic in the message; and derives each shard's share. Pure
-// functions.
+// each other for ever, with the arithmetic in the message. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +28,9 @@ struct LimiterPlan {
   LimiterKind kind = LimiterKind::kRatio;
 };
 
-// What each shard is built with.
 struct ShardLimits {
-  std::int64_t capacity = 0;     // capacity / shards, rounded down
-  LimiterOptions limiter;        // min_size and error_buffer divided by shards, min_size rounded up
+  std::int64_t capacity = 0;     // of each shard: capacity / shards, rounded down
+  LimiterOptions limiter;        // over all shards together; a queue's or stack's is each shard's
   std::int64_t flush_steps = 1;  // longest chunk that environment actors send
 };
 
@@ -46,7 +44,7 @@ std::int64_t flush_steps(double band, std::int64_t environment_actors, std::int6
 inline constexpr std::int64_t kMaxFlushSteps = 256;
 
 // kInvalidArgument when a number is out of range, or when
-//   min_size > capacity,
+//   min_size > capacity, or more than min(shards, environment actors) shards hold,
 //   error_buffer < max(1, SPI)                                  (dm-reverb's rule),
 //   band < environment actors + prefetch x batch / SPI          (room for what is under way),
 //   error_buffer < (largest chunk - 1) x SPI                    (min_size could never be reached),
@@ -55,7 +53,8 @@ inline constexpr std::int64_t kMaxFlushSteps = 256;
 //   min_size < batch                                            (draws could run out),
 // and of a queue or stack only when
 //   capacity < largest chunk + batch - 1                        (both sides could wait at once),
-// where the largest chunk completes flush_steps + n_step - 1 items and every number is one shard's.
+// where the largest chunk completes flush_steps + n_step - 1 items. A ratio is kept over all shards
+// together; the numbers of a queue or stack are one shard's.
 Result<ShardLimits> check_limiter(const LimiterPlan& plan);
 
 // The parts of one table that its limiter must agree with; fields as in TableOptions.

@@ -24,6 +24,8 @@ const char* name_of(LimiterKind kind) {
       return "queue";
     case LimiterKind::kStack:
       return "stack";
+    case LimiterKind::kAllowance:
+      return "allowance";
   }
   return "unknown";
 }
@@ -35,6 +37,7 @@ double RateLimiter::cursor() const {
 
 bool RateLimiter::can_insert(std::uint64_t n) const {
   if (n == 0) return true;
+  if (options_.is_allowance()) return inserts_ + n <= allowance_;
   if (!options_.is_ratio()) return held() + n <= static_cast<std::uint64_t>(options_.size);
   if (options_.samples_per_insert == 0 || starved()) return true;
   return cursor() + static_cast<double>(n) * options_.samples_per_insert <= options_.max_diff();
@@ -42,6 +45,7 @@ bool RateLimiter::can_insert(std::uint64_t n) const {
 
 bool RateLimiter::can_sample(std::uint64_t n) const {
   if (n == 0) return true;
+  if (options_.is_allowance()) return held() > 0;
   if (!options_.is_ratio()) return held() >= n;
   if (held() < static_cast<std::uint64_t>(options_.min_size)) return false;
   if (options_.samples_per_insert == 0) return true;
@@ -54,7 +58,9 @@ bool RateLimiter::starved() const {
 }
 
 std::string RateLimiter::insert_refusal(std::uint64_t n) const {
-  if (options_.is_ratio() || n <= static_cast<std::uint64_t>(options_.size)) return {};
+  if (options_.is_ratio() || options_.is_allowance() ||
+      n <= static_cast<std::uint64_t>(options_.size))
+    return {};
   return "it completes " + std::to_string(n) + " items at once, more than the " +
          name_of(options_.kind) + " of " + std::to_string(options_.size) + " ever holds";
 }
@@ -72,6 +78,9 @@ void RateLimiter::commit_remove(std::uint64_t n) { removed_ += n; }
 
 std::string RateLimiter::insert_block_reason(std::uint64_t n) const {
   if (can_insert(n)) return {};
+  if (options_.is_allowance())
+    return "insert waits for samples: " + std::to_string(inserts_) + " + " + std::to_string(n) +
+           " items would pass the " + std::to_string(allowance_) + " that are allowed";
   if (!options_.is_ratio())
     return "insert waits for samples: " + std::to_string(n) + " more items do not fit the " +
            name_of(options_.kind) + ", which holds " + std::to_string(held()) + " of " +
@@ -83,6 +92,7 @@ std::string RateLimiter::insert_block_reason(std::uint64_t n) const {
 
 std::string RateLimiter::sample_block_reason(std::uint64_t n) const {
   if (can_sample(n)) return {};
+  if (options_.is_allowance()) return "sample waits for inserts: no item is held";
   if (!options_.is_ratio())
     return "sample waits for inserts: " + std::to_string(n) + " items are wanted and the " +
            name_of(options_.kind) + " holds " + std::to_string(held());
@@ -95,7 +105,9 @@ std::string RateLimiter::sample_block_reason(std::uint64_t n) const {
 
 std::string RateLimiter::state_text() const {
   std::string text;
-  if (!options_.is_ratio())
+  if (options_.is_allowance())
+    text = std::to_string(inserts_) + " inserted of " + std::to_string(allowance_) + " allowed";
+  else if (!options_.is_ratio())
     text = std::string(name_of(options_.kind)) + " " + std::to_string(held()) + "/" +
            std::to_string(options_.size);
   else if (options_.samples_per_insert == 0)
@@ -138,6 +150,7 @@ bool RateLimiter::load(ByteReader& in) {
   saved.kind = static_cast<LimiterKind>(in.take<std::uint8_t>());
   in.get(saved.size);
   if (saved == options_) return false;
+  if (options_.is_allowance()) return true;
   const double spi = options_.samples_per_insert;
   const double size = static_cast<double>(held());
   double target = spi * size;

@@ -17,6 +17,9 @@
 //
 // A queue or a stack instead holds at most `size` items, each of which leaves with its only draw:
 // inserts wait while they would not fit, samples while there are not enough.
+//
+// With an allowance the ratio is kept elsewhere, over several tables: inserts wait beyond the
+// number that was allowed, and samples pass as soon as an item is held.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +29,19 @@
 
 namespace troupe::replay {
 
-enum class LimiterKind : std::uint8_t { kRatio, kQueue, kStack };
+enum class LimiterKind : std::uint8_t { kRatio, kQueue, kStack, kAllowance };
 const char* name_of(LimiterKind kind);
 
 struct LimiterOptions {
   std::int64_t min_size = 1;      // items held before the first sample
   double samples_per_insert = 0;  // SPI; 0: min_size is the only rule
   double error_buffer = 0;        // in samples; > 0 unless SPI is 0
-  // A queue or stack leaves the fields above as they are; table_types.hpp makes tables of them.
+  // All but a ratio leave the fields above as they are; table_types.hpp makes queues and stacks.
   LimiterKind kind = LimiterKind::kRatio;
   std::int64_t size = 0;  // items that a queue or stack holds
 
   bool is_ratio() const { return kind == LimiterKind::kRatio; }
+  bool is_allowance() const { return kind == LimiterKind::kAllowance; }
   double min_diff() const {
     return samples_per_insert * static_cast<double>(min_size) - error_buffer;
   }
@@ -65,6 +69,9 @@ class RateLimiter {
   void commit_sample(std::uint64_t n);
   // n items left the table: counts against min_size and the size of a queue only.
   void commit_remove(std::uint64_t n);
+  // Inserts, committed ones included, that an allowance lets pass in all; none at first, and again
+  // none after a load. No effect on other kinds.
+  void allow(std::uint64_t inserts) { allowance_ = inserts; }
 
   // Why n inserts or samples would wait, with the numbers; empty when they would not.
   std::string insert_block_reason(std::uint64_t n) const;
@@ -93,6 +100,7 @@ class RateLimiter {
   LimiterOptions options_;
   std::uint64_t inserts_ = 0, samples_ = 0, removed_ = 0;
   double shift_ = 0;  // of the cursor, from balanced items or a load with changed options
+  std::uint64_t allowance_ = 0;
 };
 
 }  // namespace troupe::replay

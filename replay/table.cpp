@@ -202,6 +202,20 @@ std::size_t Table::update_priorities(std::span<const ItemKey> keys,
   return current;
 }
 
+void Table::allow_inserts(std::uint64_t items) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t inserted = store_->counters().inserted_items;
+  store_->allow(store_->limiter().inserts() + (items > inserted ? items - inserted : 0));
+  settle_clocks();
+  may_insert_.notify_all();
+}
+
+void Table::wait_for_inserts(std::uint64_t inserted, Nanoseconds timeout) {
+  std::unique_lock lock(mutex_);
+  may_sample_.wait_for(lock, timeout,
+                       [&] { return closed_ || store_->counters().inserted_items > inserted; });
+}
+
 void Table::abandon(std::uint32_t worker) {
   Garbage garbage;
   const std::lock_guard lock(mutex_);
@@ -235,6 +249,7 @@ TableStatistics Table::statistics() const {
   TableStatistics statistics;
   const std::lock_guard lock(mutex_);
   store_->fill(statistics);
+  statistics.waiting_items = insert_blocked_.wanted;
   statistics.insert_blocked_ms += running_ms(insert_blocked_);
   statistics.sample_blocked_ms += running_ms(sample_blocked_);
   return statistics;

@@ -76,6 +76,12 @@ class Table {
   // many were current.
   std::size_t update_priorities(std::span<const ItemKey> keys, std::span<const double> values);
 
+  // How many items may have been inserted in all, prefilled ones not counted, restored ones
+  // included. For limiters of the kind kAllowance; the others go by their own rule.
+  void allow_inserts(std::uint64_t items);
+  // Waits up to `timeout` until more than `inserted` items were inserted, or the table is closed.
+  void wait_for_inserts(std::uint64_t inserted, Nanoseconds timeout);
+
   // Drops the open windows of a worker that will not come back.
   void abandon(std::uint32_t worker);
   // Enters into the ledger what a predecessor of this shard had acknowledged and took with it.

@@ -113,6 +113,7 @@ struct TableStatistics {
   std::uint64_t not_finite_chunks = 0, malformed_chunks = 0;
   std::uint64_t priority_updates = 0, stale_priorities = 0, invalid_priorities = 0;
   std::uint64_t insert_blocked_ms = 0, sample_blocked_ms = 0;
+  std::uint64_t waiting_items = 0;  // of the insert that the limiter holds back now; 0: none
   double total_mass = 0, min_probability = 0;  // as in SampledItems
   double cursor = 0;                           // of the limiter
   double samples_per_insert = 0;               // measured since min_size

@@ -5,6 +5,7 @@
 
 #include "actors/config/description.hpp"
 #include "actors/config/printer.hpp"
+#include "actors/config/scalars.hpp"
 
 namespace troupe::actors {
 
@@ -37,6 +38,21 @@ Result<ResumedConfig> resume_config(const std::filesystem::path& saved,
                     std::to_string(before->options.actors.count) +
                     "; a run with environment actors counts their steps, one without counts "
                     "updates, so start a new run in another directory");
+
+  const ReplayOptions& drawn = before->options.replay;
+  const ReplayOptions& wanted = resumed->options.replay;
+  const bool other_powers =
+      drawn.selector == "prioritised" && drawn.priority_exponent != wanted.priority_exponent;
+  if (before->options.checkpoint.replay && (drawn.selector != wanted.selector || other_powers))
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "replay." +
+            std::string(other_powers && drawn.selector == wanted.selector ? "priority_exponent"
+                                                                          : "selector") +
+            ": this run's saved tables hold no such priorities (it was begun with " +
+            drawn.selector + ", priority_exponent " + text_of(drawn.priority_exponent) +
+            "); start a new run in another directory, with its experience: `troupe replay "
+            "export` it and set replay.prefill");
 
   ResumedConfig result{std::move(*resumed), {}};
   for (const Difference& difference : differences(before->options, now->options)) {

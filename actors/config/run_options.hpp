@@ -52,6 +52,9 @@ struct ReplayOptions {
   double samples_per_insert = 32;  // 0: no ratio, only min_size
   std::optional<double> error_buffer;
   std::string selector = "uniform";
+  double priority_exponent = 0.6;
+  double importance_exponent = 0.4;
+  std::string weight_scale = "batch";
   std::string prefill;  // a file of episodes; empty: none
 };
 
@@ -63,13 +66,23 @@ void describe(Visitor& visitor, ReplayOptions& options) {
   visitor.field("capacity", options.capacity, between(1, 1e12),
                 "Items kept over all shards; the oldest are removed first.");
   visitor.field("min_size", options.min_size, at_least(1),
-                "Items inserted before the first sample.");
+                "Items held by all shards together before the first sample.");
   visitor.field("samples_per_insert", options.samples_per_insert, at_least(0),
-                "How often an item is sampled on average; 0 turns the ratio off.");
+                "How often an item is sampled on average, over all shards; 0 turns the ratio off.");
   visitor.field("error_buffer", options.error_buffer, above(0),
                 "How far samples may run from samples_per_insert x items, in samples; "
                 "null: 0.1 x min_size x samples_per_insert.");
-  visitor.choice("selector", options.selector, {"uniform"}, "How items are drawn.");
+  visitor.choice("selector", options.selector, {"uniform", "prioritised"},
+                 "How items are drawn: all alike, or in proportion to a power of their last loss "
+                 "(d4pg: the cross-entropy of the item's value distribution, before weighting).");
+  visitor.field("priority_exponent", options.priority_exponent, between(0, 8),
+                "The power of the priorities that prioritised draws go by; 0 draws uniformly.");
+  visitor.field(
+      "importance_exponent", options.importance_exponent, between(0, 1),
+      "How far importance weights undo the bias of prioritised draws; 1: wholly, 0: not.");
+  visitor.choice("weight_scale", options.weight_scale, {"batch", "table"},
+                 "Importance weights are over the largest one of the batch, or of all items held; "
+                 "the latter compare between batches but are smaller.");
   visitor.field("prefill", options.prefill,
                 "Episodes that a new run's tables begin with, of `troupe replay export`, Minari or "
                 "D4RL; they meet min_size and owe no samples. Empty: none.");
@@ -154,6 +167,7 @@ struct SupervisionOptions {
   Duration window{600000};
   Duration silent_after{8000};
   Duration step_timeout{30000};
+  Duration standstill_after{15000};
 };
 
 template <class Visitor>
@@ -165,6 +179,8 @@ void describe(Visitor& visitor, SupervisionOptions& options) {
                 "A node that answers no ping for this long is killed and replaced.");
   visitor.field("step_timeout", options.step_timeout, between(1000, 3600000),
                 "An environment step that lasts longer counts as hung.");
+  visitor.field("standstill_after", options.standstill_after, between(1000, 3600000),
+                "Without an update for this long, the run says what it waits for.");
 }
 
 struct RunOptions {

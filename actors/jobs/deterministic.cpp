@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "actors/config/checks.hpp"
-#include "actors/roles/batch_source.hpp"
 #include "actors/roles/checkpoint_store.hpp"
+#include "actors/roles/draw_shares.hpp"
 #include "actors/roles/prefill.hpp"
 #include "actors/roles/shard_host.hpp"
 #include "actors/roles/table_setup.hpp"
@@ -14,6 +14,7 @@
 #include "learners/loader.hpp"
 #include "replay/checkpoint.hpp"
 #include "replay/gather.hpp"
+#include "replay/joined_draw.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -24,14 +25,9 @@ constexpr std::uint32_t kIncarnation = 1;
 constexpr auto kNow = SegmentBuilder::Time{};
 constexpr std::chrono::milliseconds kNeverOld{1};
 
-// How many items the table's limiter would give now, up to `most`.
-std::size_t available(const replay::Table& table, std::size_t most) {
-  while (most > 0 && !table.sample_block_reason(most).empty()) --most;
-  return most;
-}
-
 std::string node_name(std::size_t worker) { return "actor-" + std::to_string(worker); }
 constexpr const char* kSchedule = "schedule.state";  // published parameters and the shares' stream
+constexpr const char* kLimiter = "limiter.json";
 
 }  // namespace
 
@@ -70,6 +66,7 @@ Result<void> DeterministicRun::make_parts() {
     auto table = replay::Table::create(table_options(options_, i, kIncarnation), signature);
     if (!table) return tl::unexpected(table.error());
     tables_.push_back(std::move(*table));
+    restored_.push_back(0);
   }
   // Before the library is loaded: MKL's results then do not depend on where memory happens to lie.
   ::setenv("MKL_CBWR", "COMPATIBLE", 0);
@@ -127,6 +124,9 @@ Result<void> DeterministicRun::train_offline() {
 Result<void> DeterministicRun::insert(replay::Table& table, replay::Chunk chunk) {
   const auto shared = std::make_shared<const replay::Chunk>(std::move(chunk));
   while (true) {
+    // All that may be inserted now may come in here: nobody else inserts meanwhile.
+    look();
+    table.allow_inserts(table.statistics().inserted_items + limiter_.room());
     const replay::InsertOutcome outcome = table.try_insert(shared);
     switch (outcome.kind) {
       case replay::InsertOutcome::Kind::kAccepted:
@@ -139,13 +139,9 @@ Result<void> DeterministicRun::insert(replay::Table& table, replay::Chunk chunk)
     }
     auto updated = update();
     if (!updated) return tl::unexpected(updated.error());
-    if (*updated) continue;
-    // This shard is full and another one not yet: what the shards can give makes the batch.
-    const auto counts = uneven_shares();
-    if (!counts)
+    if (!*updated)
       return fail(ErrorCode::kInternal,
                   "neither an insert nor a sample is allowed: " + outcome.error.message);
-    if (auto trained = train(*counts); !trained) return trained;
   }
 }
 
@@ -158,49 +154,35 @@ Result<bool> DeterministicRun::update() {
   return any;
 }
 
-// Drawn only when every shard could give the whole batch, so that a refused draw uses no random
-// number.
-std::optional<std::vector<std::size_t>> DeterministicRun::shares() {
-  const auto items = static_cast<std::size_t>(learner_->batch_size());
-  std::vector<std::uint64_t> held;
-  for (const auto& table : tables_) {
-    if (!table->sample_block_reason(items).empty()) return std::nullopt;
-    held.push_back(table->statistics().held_items);
-  }
-  return draw_counts(items, held, shares_);
+void DeterministicRun::look() {
+  for (std::size_t i = 0; i < tables_.size(); ++i)
+    limiter_.report(i, state_of(*tables_[i], restored_[i]));
 }
 
-std::optional<std::vector<std::size_t>> DeterministicRun::uneven_shares() {
+// A refused draw uses no random number.
+std::optional<DeterministicRun::Shares> DeterministicRun::shares() {
+  look();
   const auto items = static_cast<std::size_t>(learner_->batch_size());
-  std::vector<std::size_t> most;
-  for (const auto& table : tables_) most.push_back(available(*table, items));
-  std::vector<std::size_t> counts(most.size());
-  std::size_t left = items;
-  // One item of each in turn, the first shard first.
-  for (bool found = true; left > 0 && found;) {
-    found = false;
-    for (std::size_t i = 0; i < counts.size() && left > 0; ++i) {
-      if (counts[i] == most[i]) continue;
-      ++counts[i];
-      --left;
-      found = true;
-    }
-  }
-  if (left > 0) return std::nullopt;
-  return counts;
+  if (!limiter_.can_sample(items)) return std::nullopt;
+  Shares shares{draw_shares(limiter_.states()), {}};
+  shares.counts = draw_counts(items, shares.probabilities, shares_);
+  return shares;
 }
 
-Result<void> DeterministicRun::train(const std::vector<std::size_t>& counts) {
-  replay::SampledItems drawn;
+Result<void> DeterministicRun::train(const Shares& shares) {
+  replay::JoinedDraw drawn;
   for (std::size_t i = 0; i < tables_.size(); ++i) {
-    if (counts[i] == 0) continue;
-    auto part = tables_[i]->try_sample(counts[i]);
+    if (shares.counts[i] == 0) {
+      drawn.bound(tables_[i]->statistics().min_probability * shares.probabilities[i]);
+      continue;
+    }
+    auto part = tables_[i]->try_sample(shares.counts[i]);
     if (!part) return tl::unexpected(part.error());
-    drawn.shard = part->shard;
-    drawn.shard_epoch = part->shard_epoch;
-    std::move(part->items.begin(), part->items.end(), std::back_inserter(drawn.items));
+    drawn.add(std::move(*part), shares.probabilities[i]);
   }
-  if (auto gathered = tables_.front()->gather(drawn, batch_); !gathered) return gathered;
+  if (auto gathered = tables_.front()->gather(drawn.items(), batch_); !gathered) return gathered;
+  drawn.name_keys(batch_.keys);
+  limiter_.commit_sample(drawn.items().items.size());
   auto updated = learner_->update(batch_);
   if (!updated && updated.error().code != ErrorCode::kNotFinite)
     return tl::unexpected(updated.error());
@@ -208,6 +190,9 @@ Result<void> DeterministicRun::train(const std::vector<std::size_t>& counts) {
     ++not_finite_;
     return {};
   }
+  const std::vector<Priorities> parts = by_shard(batch_.keys, updated->priorities, tables_.size());
+  for (std::size_t i = 0; i < tables_.size(); ++i)
+    (void)tables_[i]->update_priorities(parts[i].keys, parts[i].values);
   for (const auto& [name, value] : updated->metrics) metrics_[name] = value;
   if (updated->version % static_cast<std::uint64_t>(options_.learners.learner.publish_every) == 0)
     return publish(learner_->parameters());
@@ -235,13 +220,15 @@ Result<std::vector<FilePart>> DeterministicRun::save(const std::filesystem::path
   std::vector<FileContent> files = std::move(*snapshot);
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     const SendWindow nothing(1, std::chrono::milliseconds{1});
-    files.push_back(worker_file(*workers_[i], nothing, node_name(i)));
+    files.push_back(worker_file(*workers_[i], nothing, ShardRouter(0), node_name(i)));
   }
   std::vector<std::uint8_t> schedule;
   replay::ByteWriter writer(schedule);
   for (const std::uint64_t word : shares_.state()) writer.put(word);
   writer.array(std::span<const std::uint8_t>(models::encode(*published_)));
   files.push_back({kSchedule, std::move(schedule)});
+  const std::string limiter = limiter_.save(limiter_.samples());
+  files.push_back({kLimiter, {limiter.begin(), limiter.end()}});
   std::vector<FilePart> parts;
   if (auto written = write_parts(files, directory, parts); !written)
     return tl::unexpected(written.error());
@@ -253,16 +240,30 @@ Result<std::vector<FilePart>> DeterministicRun::save(const std::filesystem::path
   return parts;
 }
 
+// An older checkpoint has no such file, but every sample was drawn by these tables.
+Result<void> DeterministicRun::restore_limiter(const std::filesystem::path& directory) {
+  const auto bytes = read_file(directory / kLimiter);
+  if (bytes) return limiter_.load(std::string(bytes->begin(), bytes->end()));
+  if (bytes.error().code != ErrorCode::kNotFound) return tl::unexpected(bytes.error());
+  std::uint64_t samples = 0;
+  for (const auto& table : tables_) samples += table->statistics().sampled_items;
+  limiter_.begin_at(samples);
+  return {};
+}
+
 Result<void> DeterministicRun::restore(const std::filesystem::path& directory) {
   if (auto loaded = learner_->load(directory); !loaded) return loaded;
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     auto restored = replay::restore(
         *tables_[i], directory / ShardHost::file_name(static_cast<std::uint32_t>(i)));
     if (!restored) return tl::unexpected(restored.error());
+    restored_[i] = tables_[i]->statistics().inserted_items;
   }
+  if (auto loaded = restore_limiter(directory); !loaded) return loaded;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     SendWindow window(1, std::chrono::milliseconds{1});
-    if (auto loaded = load_worker(*workers_[i], window, directory, node_name(i)); !loaded)
+    ShardRouter router(0);
+    if (auto loaded = load_worker(*workers_[i], window, router, directory, node_name(i)); !loaded)
       return loaded;
     if (window.size() > 0)
       return fail(ErrorCode::kInvalidArgument,

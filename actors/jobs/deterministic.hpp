@@ -12,6 +12,8 @@
 #include "actors/roles/checkpoint_store.hpp"
 #include "actors/roles/environment_worker.hpp"
 #include "actors/roles/evaluation.hpp"
+#include "actors/roles/global_limiter.hpp"
+#include "actors/roles/table_setup.hpp"
 #include "learners/learner.hpp"
 #include "replay/table.hpp"
 
@@ -40,7 +42,8 @@ class DeterministicRun {
   std::uint64_t not_finite() const { return not_finite_; }
 
  private:
-  explicit DeterministicRun(const RunOptions& options) : options_(options) {}
+  explicit DeterministicRun(const RunOptions& options)
+      : options_(options), limiter_(global_limiter_options(options)) {}
   Result<void> make_parts();
   Result<void> begin();  // a new run
   Result<void> train_offline();
@@ -49,17 +52,23 @@ class DeterministicRun {
   Result<void> insert(replay::Table& table, replay::Chunk chunk);
   // Updates while the limiter allows; false: it allowed none.
   Result<bool> update();
-  // How many items of a batch come from each shard; nullopt: the limiters allow no batch.
-  std::optional<std::vector<std::size_t>> shares();
-  // The same as far as each shard can give, for when one shard's inserts wait and the draw of
-  // shares() waits for another's.
-  std::optional<std::vector<std::size_t>> uneven_shares();
-  Result<void> train(const std::vector<std::size_t>& counts);
+  // Tells the limiter what the tables have.
+  void look();
+  // How a batch is shared among the shards; nullopt: the limiter allows no batch.
+  struct Shares {
+    std::vector<double> probabilities;  // of a draw to come from each shard
+    std::vector<std::size_t> counts;
+  };
+  std::optional<Shares> shares();
+  Result<void> train(const Shares& shares);
+  Result<void> restore_limiter(const std::filesystem::path& directory);
 
   RunOptions options_;
   EnvSpec spec_;
   std::vector<std::unique_ptr<EnvironmentWorker>> workers_;
   std::vector<std::unique_ptr<replay::Table>> tables_;
+  std::vector<std::uint64_t> restored_;  // items inserted into each table before this session
+  GlobalLimiter limiter_;
   std::unique_ptr<learners::Learner> learner_;
   models::ParameterSetPtr published_;
   replay::Batch batch_;

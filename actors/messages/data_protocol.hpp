@@ -9,10 +9,14 @@
 //                                 kRefused   worker, incarnation, sequence, then text: never send
 //                                 it again
 //   actor, evaluator -> learner   kWantParameters   epoch, version held (0, 0: none): credit for
-//   one set learner -> actor, evaluator   kParameters       one encoded parameter set, newer than
-//   asked learner -> shard              kWantBatch        batch id, items: credit for one blob
-//   shard -> learner              kBatch            batch id, items, size of the table, then the
-//   columns
+//                                                   one set
+//   learner -> actor, evaluator   kParameters       one encoded parameter set, newer than asked
+//   learner -> shard              kWantBatch        batch id, items: credit for one blob
+//                                 kGrant            leave to insert (actors/roles/shard_state.hpp)
+//                                 kPriorities       new priorities of items that were drawn
+//   shard -> learner              kShardState       counts, mass, what waits: whenever they change
+//                                 kBatch            batch id, items, smallest probability, then the
+//                                                   columns; no items: the shard holds none
 #pragma once
 
 #include <array>
@@ -37,6 +41,9 @@ enum class DataKind : std::uint8_t {
   kParameters = 5,
   kWantBatch = 6,
   kBatch = 7,
+  kShardState = 8,
+  kGrant = 9,
+  kPriorities = 10,
 };
 
 template <std::size_t N>

@@ -4,9 +4,9 @@
 // links and learners, not that of its own shard since the shard's last checkpoint: inserted = held
 // + removed + lost_with_shard, exactly. Segments are sent at least once in a resend window and
 // de-duplicated by (worker, incarnation, sequence). Batches of uniform tables may die with a
-// learner. Parameters: the newest (epoch, version) wins. Reports and events: best effort. Control
-// messages below are at most once per connection; everything that matters is asked for again by its
-// sender's own clock.
+// learner. Parameters: the newest (epoch, version) wins. Priorities, reports and events: best
+// effort; lost priorities are counted. Control messages below are at most once per connection;
+// everything that matters is asked for again by its sender's own clock.
 #pragma once
 
 #include <caf/replies_to.hpp>
@@ -30,7 +30,9 @@ using CoordinatorActor = caf::typed_actor<
     caf::reacts_to<RoleEnded>,        // the role is over; the process follows
     caf::reacts_to<NormaliserDelta>,  // passed on to the learner
     caf::reacts_to<StopRequest>,      // local: end the run
-    caf::reacts_to<beat_atom>>;       // local: the coordinator's own clock
+    // Answered with what is done, or an error that says why not.
+    caf::replies_to<ScaleRequest>::with<std::string>,
+    caf::reacts_to<beat_atom>>;  // local: the coordinator's own clock
 
 // Merges what all report, publishes it and writes the run's files; in the coordinator's process.
 // Detached: a slow disk holds up nobody.

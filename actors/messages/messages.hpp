@@ -209,7 +209,19 @@ struct StopRequest {
   bool hurry = false;        // second signal: no checkpoint
 };
 
+// ---- control -> coordinator
+// --------------------------------------------------------------------------
+
+// Wants so many nodes of a role while the run goes on: "shard" (replay.placement own) or
+// "environment". More than now; the new ones start at once.
+struct ScaleRequest {
+  std::string role;
+  std::uint32_t count = 0;
+};
+
 // clang-format off
+template <class I> typename I::result_type inspect(I& f, ScaleRequest& x) {
+  return inspect_fields(f, "ScaleRequest", x.role, x.count); }
 template <class I> typename I::result_type inspect(I& f, Hello& x) {
   return inspect_fields(f, "Hello", x.node, x.incarnation, x.protocol, x.run_id, x.pid); }
 template <class I> typename I::result_type inspect(I& f, RoleReady& x) {
@@ -279,6 +291,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::NormaliserDelta))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeState))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunPhase))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StopRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::ScaleRequest))
 
 CAF_ADD_ATOM(troupe, troupe::actors, work_atom, "work")
 CAF_ADD_ATOM(troupe, troupe::actors, beat_atom, "beat")

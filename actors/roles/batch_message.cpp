@@ -1,21 +1,23 @@
 // Implements batches as messages.
 #include "actors/roles/batch_message.hpp"
 
+#include <bit>
+
 #include "actors/messages/data_protocol.hpp"
 
 namespace troupe::actors {
 namespace {
 
 std::size_t bytes_per_item(const replay::Batch& batch) {
-  std::size_t bytes = sizeof(replay::ItemKey) + sizeof(std::uint64_t);
+  std::size_t bytes = sizeof(replay::ItemKey) + sizeof(std::uint64_t) + sizeof(double);
   for (const Column& column : batch.columns()) bytes += column.bytes();
   return bytes;
 }
 
 }  // namespace
 
-ChannelMessage encode_batch(const replay::Batch& batch, std::uint64_t batch_id,
-                            std::uint64_t held) {
+ChannelMessage encode_batch(const replay::Batch& batch, std::span<const double> probabilities,
+                            std::uint64_t batch_id, double min_probability) {
   const auto items = static_cast<std::size_t>(batch.items());
   Bytes tail;
   tail.reserve(items * bytes_per_item(batch));
@@ -27,18 +29,24 @@ ChannelMessage encode_batch(const replay::Batch& batch, std::uint64_t batch_id,
     append(batch.bytes(i).data(), items * batch.columns()[static_cast<std::size_t>(i)].bytes());
   append(batch.keys.data(), items * sizeof(replay::ItemKey));
   append(batch.versions.data(), items * sizeof(std::uint64_t));
-  return words_message<3>(DataKind::kBatch, {batch_id, items, held}, tail);
+  append(probabilities.data(), items * sizeof(double));
+  return words_message<3>(DataKind::kBatch,
+                          {batch_id, items, std::bit_cast<std::uint64_t>(min_probability)}, tail);
+}
+
+ChannelMessage encode_no_batch(std::uint64_t batch_id) {
+  return words_message<3>(DataKind::kBatch, {batch_id, 0, 0});
 }
 
 Result<BatchHead> batch_head(const ChannelMessage& message) {
   const auto words = words_of<3>(message);
   if (message.kind != static_cast<std::uint8_t>(DataKind::kBatch) || !words)
     return fail(ErrorCode::kCorrupt, "a message of the sample channel is not a batch");
-  return BatchHead{(*words)[0], (*words)[1], (*words)[2]};
+  return BatchHead{(*words)[0], (*words)[1], std::bit_cast<double>((*words)[2])};
 }
 
 Result<void> decode_batch(const ChannelMessage& message, replay::Batch& batch,
-                          std::int64_t first_row) {
+                          std::span<double> probabilities, std::int64_t first_row) {
   const auto head = batch_head(message);
   if (!head) return tl::unexpected(head.error());
   const std::size_t offset = 3 * sizeof(std::uint64_t);
@@ -62,6 +70,7 @@ Result<void> decode_batch(const ChannelMessage& message, replay::Batch& batch,
   batch.versions.resize(static_cast<std::size_t>(batch.items()));
   take(batch.keys.data() + row, items * sizeof(replay::ItemKey));
   take(batch.versions.data() + row, items * sizeof(std::uint64_t));
+  take(probabilities.data() + row, items * sizeof(double));
   return {};
 }
 

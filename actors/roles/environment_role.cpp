@@ -1,14 +1,18 @@
-// The environment actor: steps while it has credit, sends chunks to its shard, follows the
-// learner's parameters. A detached actor; one slice of work per message to itself.
+// The environment actor: steps while it has credit, sends each episode's chunks to one of the
+// shards, follows the learner's parameters. A detached actor; one slice of work per message to
+// itself.
+#include <algorithm>
 #include <filesystem>
 
 #include "actors/config/checks.hpp"
 #include "actors/messages/data_protocol.hpp"
 #include "actors/roles/environment_worker.hpp"
+#include "actors/roles/nap.hpp"
 #include "actors/roles/parameter_feed.hpp"
 #include "actors/roles/role_context.hpp"
 #include "actors/roles/role_support.hpp"
 #include "actors/roles/send_window.hpp"
+#include "actors/roles/shard_router.hpp"
 #include "actors/roles/worker_file.hpp"
 #include "replay/codec.hpp"
 
@@ -27,7 +31,8 @@ class EnvironmentRole : public RoleBase {
  public:
   explicit EnvironmentRole(RoleContext context)
       : RoleBase(std::move(context)),
-        window_(static_cast<std::size_t>(this->context().options.actors.credit), kResendAfter) {}
+        window_(static_cast<std::size_t>(this->context().options.actors.credit), kResendAfter),
+        router_(this->context().assignment.index) {}
 
   Result<void> start() override {
     const RunOptions& options = context().options;
@@ -50,20 +55,13 @@ class EnvironmentRole : public RoleBase {
   }
 
   void peers(const Peers& peers) override {
-    const std::size_t shard =
-        context().assignment.index % std::max<std::size_t>(1, peers.shard_endpoints.size());
-    const std::string data = peers.shard_endpoints.empty() ? "" : peers.shard_endpoints[shard];
-    if (data != data_endpoint_) {
-      data_endpoint_ = data;
-      data_.reset();
-      if (!data.empty()) {
-        if (auto channel = open_channel_client(data, context().peer_name()))
-          data_ = std::move(*channel);
-        else
-          warn("data_channel", channel.error().message);
-        window_.reconnected();
-      }
+    if (lanes_.size() < peers.shard_endpoints.size()) lanes_.resize(peers.shard_endpoints.size());
+    std::vector<bool> live;
+    for (std::uint32_t shard = 0; shard < lanes_.size(); ++shard) {
+      connect(shard, shard < peers.shard_endpoints.size() ? peers.shard_endpoints[shard] : "");
+      live.push_back(lanes_[shard].channel != nullptr);
     }
+    router_.set_live(std::move(live));
     follow_parameters(peers.parameter_endpoint);
   }
 
@@ -80,10 +78,7 @@ class EnvironmentRole : public RoleBase {
     blocked_.set(blocked);
     if (*blocked != '\0') {
       flush(kMaxChunkAge);
-      if (data_)
-        receive_answers(kIdle);
-      else
-        std::this_thread::sleep_for(kIdle);
+      receive_answers(kIdle);
     } else if (auto stepped = step_slice(); !stepped) {
       return stepped;
     }
@@ -93,13 +88,33 @@ class EnvironmentRole : public RoleBase {
 
   void checkpoint(const CheckpointRequest& request) override {
     queue_chunks(Clock::now(), kMaxChunkAge);
-    write_parts_later(request, {worker_file(*worker_, window_, context().node)}, "{}");
+    write_parts_later(request, {worker_file(*worker_, window_, router_, context().node)}, "{}");
   }
 
  private:
+  // The way to one shard. What a dead one did not acknowledge waits for its next life, which may
+  // have it from a checkpoint; the episodes go on elsewhere.
+  struct Lane {
+    std::string endpoint;
+    std::unique_ptr<ChannelClient> channel;  // null: the shard is not there
+  };
+
+  void connect(std::uint32_t shard, const std::string& endpoint) {
+    Lane& lane = lanes_[shard];
+    if (lane.endpoint == endpoint) return;
+    lane.endpoint = endpoint;
+    lane.channel.reset();
+    if (endpoint.empty()) return;
+    if (auto channel = open_channel_client(endpoint, context().peer_name()))
+      lane.channel = std::move(*channel);
+    else
+      warn("data_channel", channel.error().message);
+    window_.reconnected(shard);
+  }
+
   // A node that was not there at the checkpoint starts fresh, as does one whose file is of no use.
   void restore(const std::filesystem::path& directory) {
-    const auto loaded = load_worker(*worker_, window_, directory, context().node);
+    const auto loaded = load_worker(*worker_, window_, router_, directory, context().node);
     if (!loaded && loaded.error().code != ErrorCode::kNotFound)
       warn("restore", "starts with fresh episodes: " + loaded.error().message);
     before_ = worker_->counters();  // counted from here on
@@ -108,7 +123,7 @@ class EnvironmentRole : public RoleBase {
   const char* blocked_on() const {
     if (paused_) return "pause";
     if (!worker_->has_parameters()) return "parameters";
-    if (!data_) return "shard";
+    if (!router_.any_live()) return "shard";
     if (window_.full()) return "replay_credit";
     return "";
   }
@@ -132,8 +147,11 @@ class EnvironmentRole : public RoleBase {
   void queue_chunks(Clock::time_point now, milliseconds max_age) {
     while (auto chunk = worker_->take_chunk(now, max_age)) {
       auto payload = std::make_shared<const Bytes>(replay::encode(*chunk, worker_->signature()));
-      window_.add({chunk->header.incarnation, chunk->header.sequence}, chunk->header.steps,
-                  std::move(payload));
+      const replay::ChunkHeader& header = chunk->header;
+      const std::uint32_t shard =
+          router_.route(header.environment, header.first_step == 0, window_.by_lane(lanes_.size()));
+      window_.add({header.incarnation, header.sequence}, header.steps, std::move(payload),
+                  header.environment, shard);
     }
   }
 
@@ -144,32 +162,55 @@ class EnvironmentRole : public RoleBase {
   }
 
   void send(Clock::time_point now) {
-    if (!data_) return;
-    while (const SendWindow::Entry* entry = window_.next(now)) {
+    // A lane that takes no more now does not hold up the others.
+    std::vector<bool> full(lanes_.size());
+    const auto open = [&](std::uint32_t lane) { return router_.is_live(lane) && !full[lane]; };
+    while (const SendWindow::Entry* entry = window_.next(now, open)) {
       const SendWindow::Key key = entry->key;
-      if (!data_->send({static_cast<std::uint8_t>(DataKind::kSegment), entry->payload})) return;
-      window_.sent(key, now);
+      if (lanes_[entry->lane].channel->send(
+              {static_cast<std::uint8_t>(DataKind::kSegment), entry->payload}))
+        window_.sent(key, now);
+      else
+        full[entry->lane] = true;
     }
   }
 
+  // Waits for the first answer of any shard, if `timeout` says so.
   void receive_answers(milliseconds timeout) {
-    if (!data_) return;
-    while (auto message = data_->receive(timeout)) {
-      timeout = milliseconds{0};
-      const auto words = words_of<3>(*message);
-      if (!words || (*words)[0] != context().assignment.index) continue;
-      const auto steps =
-          window_.acknowledge({static_cast<std::uint32_t>((*words)[1]), (*words)[2]});
-      if (message->kind == static_cast<std::uint8_t>(DataKind::kAck)) {
-        acknowledged_ += steps.value_or(0);
-      } else if (message->kind == static_cast<std::uint8_t>(DataKind::kRefused)) {
-        refused_ += steps.value_or(0);
-        const auto& payload = *message->payload;
-        warn("refused",
-             "the shard refused a chunk: " + std::string(payload.begin() + 24, payload.end()));
+    bool any = false;
+    for (const Lane& lane : lanes_)
+      while (lane.channel) {
+        const auto message = lane.channel->receive(milliseconds{0});
+        if (!message) break;
+        take_answer(*message);
+        any = true;
       }
-    }
+    if (any) nap_.disturb();
+    if (!any && timeout > milliseconds{0}) wait_for_answer(timeout);
     send(Clock::now());
+  }
+
+  void wait_for_answer(milliseconds timeout) {
+    const auto live = std::count_if(lanes_.begin(), lanes_.end(),
+                                    [](const Lane& lane) { return lane.channel != nullptr; });
+    if (live != 1) return nap_.take();
+    for (const Lane& lane : lanes_)
+      if (lane.channel)
+        if (const auto message = lane.channel->receive(timeout)) take_answer(*message);
+  }
+
+  void take_answer(const ChannelMessage& message) {
+    const auto words = words_of<3>(message);
+    if (!words || (*words)[0] != context().assignment.index) return;
+    const auto steps = window_.acknowledge({static_cast<std::uint32_t>((*words)[1]), (*words)[2]});
+    if (message.kind == static_cast<std::uint8_t>(DataKind::kAck)) {
+      acknowledged_ += steps.value_or(0);
+    } else if (message.kind == static_cast<std::uint8_t>(DataKind::kRefused)) {
+      refused_ += steps.value_or(0);
+      const auto& payload = *message.payload;
+      warn("refused",
+           "the shard refused a chunk: " + std::string(payload.begin() + 24, payload.end()));
+    }
   }
 
   void follow_parameters(const std::string& endpoint) {
@@ -220,8 +261,10 @@ class EnvironmentRole : public RoleBase {
   std::unique_ptr<EnvironmentWorker> worker_;
   envs::VectorEnvCounters before_{};  // of the life that was restored
   SendWindow window_;
-  std::unique_ptr<ChannelClient> data_;
-  std::string data_endpoint_, parameter_endpoint_;
+  ShardRouter router_;
+  std::vector<Lane> lanes_;  // [shard]
+  Nap nap_;
+  std::string parameter_endpoint_;
   std::unique_ptr<ParameterSubscriber> parameters_;
   BlockedTime blocked_;
   bool paused_ = false;

@@ -11,6 +11,7 @@
 #include "actors/roles/parameter_feed.hpp"
 #include "actors/roles/role_support.hpp"
 #include "actors/roles/shard_host.hpp"
+#include "actors/roles/table_setup.hpp"
 #include "envs/registry.hpp"
 #include "envs/spec/random.hpp"
 #include "learners/loader.hpp"
@@ -23,6 +24,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kWaitForBatch{5};
 constexpr int kMostNotFinite = 100;  // updates in a row before the role gives up
+constexpr const char* kLimiterFile = "limiter.json";
 
 class LearnerRole final : public RoleBase {
  public:
@@ -53,7 +55,7 @@ class LearnerRole final : public RoleBase {
       std::this_thread::sleep_for(kWaitForBatch);
       return {};
     }
-    blocked_.set("batch");
+    blocked_.set("sample");
     replay::Batch* batch = source_->next(kWaitForBatch);
     if (batch == nullptr) {
       report();
@@ -71,6 +73,8 @@ class LearnerRole final : public RoleBase {
     auto files = learner_->snapshot();
     if (!files)
       return parts_written(request.checkpoint, tl::unexpected(files.error()), state.dump());
+    const std::string limiter = source_->save_limiter();
+    files->push_back({kLimiterFile, {limiter.begin(), limiter.end()}});
     std::vector<replay::TableSnapshot> cuts;
     if (host_) cuts = host_->cut();
     state["ledgers"] = ShardHost::ledgers(cuts);
@@ -117,8 +121,15 @@ class LearnerRole final : public RoleBase {
 
   Result<void> open_source() {
     const RunOptions& options = context().options;
-    const Random random(stream_seed(static_cast<std::uint64_t>(options.seed), "shares",
-                                    context().assignment.epoch));
+    SourceOptions source{
+        .items = learner_->batch_size(),
+        .ahead = options.learners.learner.prefetch,
+        .limiter = GlobalLimiter(global_limiter_options(options)),
+        .random = Random(stream_seed(static_cast<std::uint64_t>(options.seed), "shares",
+                                     context().assignment.epoch)),
+        .importance_exponent = prioritised() ? options.replay.importance_exponent : 0,
+        .weight_scale = weight_scale(options)};
+    if (auto restored = restore_limiter(source.limiter); !restored) return restored;
     if (options.replay.placement == "learner") {
       auto host =
           ShardHost::open(context(), 0, static_cast<std::uint32_t>(options.replay.shards), false);
@@ -128,13 +139,25 @@ class LearnerRole final : public RoleBase {
       for (const std::string& note : host_->prefilled())
         caf::anon_send(context().parent, Event{context().node, "info", "prefill", note});
       host_->serve();
-      source_ = make_local_source(host_->tables(), learner_->batch_size(),
-                                  options.learners.learner.prefetch, random);
+      source_ = make_local_source(host_->tables(), source);
       return {};
     }
     source_ = make_remote_source(replay::batch_columns_of(replay::signature_of(spec_)),
-                                 learner_->batch_size(), options.learners.learner.prefetch,
-                                 context().peer_name(), random);
+                                 context().peer_name(), source);
+    return {};
+  }
+
+  bool prioritised() const { return context().options.replay.selector == "prioritised"; }
+
+  // Of a learner that goes back to a checkpoint, so that it makes up for the updates it lost. An
+  // older checkpoint has no such file: then each update took one batch.
+  Result<void> restore_limiter(GlobalLimiter& limiter) const {
+    const std::string& from = context().assignment.restore_directory;
+    if (from.empty()) return {};
+    const auto bytes = read_file(std::filesystem::path(from) / kLimiterFile);
+    if (bytes) return limiter.load(std::string(bytes->begin(), bytes->end()));
+    if (bytes.error().code != ErrorCode::kNotFound) return tl::unexpected(bytes.error());
+    limiter.begin_at(learner_->version() * static_cast<std::uint64_t>(learner_->batch_size()));
     return {};
   }
 
@@ -168,6 +191,8 @@ class LearnerRole final : public RoleBase {
       return {};
     }
     not_finite_in_a_row_ = 0;
+    if (prioritised() && !updated->priorities.empty())
+      source_->update_priorities(batch.keys, updated->priorities);
     for (auto& [name, value] : updated->metrics) metrics_[name] = value;
     if (!updated->metrics.empty() && !batch.versions.empty()) {
       const double mean = std::accumulate(batch.versions.begin(), batch.versions.end(), 0.0) /
@@ -190,6 +215,13 @@ class LearnerRole final : public RoleBase {
     blocked_.add_to(snapshot.counters);
     snapshot.gauges = metrics_;
     if (host_) host_->report(snapshot.counters, snapshot.gauges);
+    const SourceFigures figures = source_->figures();
+    snapshot.gauges["limiter_cursor"] = figures.cursor;
+    snapshot.gauges["samples_per_insert"] = figures.samples_per_insert;
+    if (prioritised()) {
+      snapshot.counters["priorities_sent"] = static_cast<double>(figures.priorities);
+      snapshot.counters["priorities_lost"] = static_cast<double>(figures.priorities_lost);
+    }
     if (!blocked_.reason().empty()) snapshot.waiting_on = source_->waiting_on();
     board().publish(std::move(snapshot));
     // Whoever is idle at the end evaluates the newest parameters, not those of the last

@@ -1,13 +1,17 @@
-// Batches from shards in other processes: asks each shard for its share of a batch, and puts the
-// shares together in the order of the shards.
+// Batches from shards in other processes: asks each shard for its share of a batch, puts the shares
+// together in the order of the shards and weighs the items; hears what the shards have, and sends
+// them leave to insert and new priorities.
 #include <algorithm>
 #include <optional>
 
 #include "actors/messages/data_protocol.hpp"
 #include "actors/roles/batch_message.hpp"
 #include "actors/roles/batch_source.hpp"
+#include "actors/roles/draw_shares.hpp"
+#include "actors/roles/nap.hpp"
 #include "actors/runtime/channel.hpp"
 #include "actors/runtime/thread_settings.hpp"
+#include "replay/importance.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -15,41 +19,60 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kPoll{2};
-constexpr milliseconds kAskAgain{1000};  // a request may have died with a connection
+constexpr milliseconds kAskAgain{1000};      // what was sent may have died with a connection
+constexpr std::size_t kMostPriorities = 64;  // batches whose priorities wait to be sent
 
 class RemoteSource final : public BatchSource {
  public:
-  RemoteSource(std::vector<Column> columns, std::int64_t items, std::int64_t ahead,
-               std::string peer_name, Random random)
-      : BatchSource(std::move(columns), items, ahead),
+  RemoteSource(std::vector<Column> columns, std::string peer_name, const SourceOptions& options)
+      : BatchSource(std::move(columns), options),
         peer_name_(std::move(peer_name)),
-        ahead_(static_cast<std::size_t>(ahead)),
-        random_(random),
+        ahead_(static_cast<std::size_t>(options.ahead)),
+        importance_exponent_(options.importance_exponent),
+        weight_scale_(options.weight_scale),
+        random_(options.random),
         thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
   void set_endpoints(const std::vector<std::string>& endpoints) override {
-    const std::lock_guard lock(endpoints_mutex_);
+    const std::lock_guard lock(shared_mutex_);
     wanted_endpoints_ = endpoints;
+  }
+
+  // The filling thread owns the channels: it sends them.
+  void update_priorities(std::span<const replay::ItemKey> keys,
+                         std::span<const float> values) override {
+    std::size_t lost = 0;
+    {
+      const std::lock_guard lock(shared_mutex_);
+      priorities_.push_back({{keys.begin(), keys.end()}, {values.begin(), values.end()}});
+      if (priorities_.size() > kMostPriorities) {
+        lost = priorities_.front().keys.size();
+        priorities_.pop_front();
+      }
+    }
+    if (lost > 0) count_priorities(0, lost);
   }
 
  private:
   struct Shard {
     std::string endpoint;
     std::unique_ptr<ChannelClient> channel;
-    std::uint64_t held = 0;
-    bool known = false;  // has answered since it was connected
+    Clock::time_point greeted{}, granted{};
+    bool known = false;  // has told its state since it was connected
   };
   struct Share {
     std::uint64_t items = 0;
     bool asked = false;  // the request is on its way
     bool here = false;
     std::int64_t first_row = 0;
+    double probability = 0;  // of a draw to come from this shard
+    double min_probability = 0;
   };
   struct Order {
-    std::uint64_t id = 0;
+    std::uint64_t id = 0;  // 0: not drawn, the shards had nothing
     replay::Batch* batch = nullptr;
     std::vector<Share> shares;  // per shard
+    std::vector<double> probabilities;
     Clock::time_point asked_at{};
   };
 
@@ -57,61 +80,78 @@ class RemoteSource final : public BatchSource {
     name_thread("prefetch");
     while (!stop.stop_requested()) {
       connect();
-      if (orders_.size() < ahead_ && any_channel()) {
-        replay::Batch* batch = take_empty(stop);
-        if (batch == nullptr) return;
-        order(batch);
-      }
+      begin_order(stop);
+      for (Order& waiting : orders_)
+        if (waiting.id == 0) draw(waiting);
       receive();
+      send_grants();
+      send_priorities();
       ask_again();
     }
   }
 
-  bool any_channel() const {
-    return std::any_of(shards_.begin(), shards_.end(),
-                       [](const Shard& s) { return s.channel != nullptr; });
-  }
-
-  // A shard that moved has lost the requests it had; orders that wait for it are drawn anew.
+  // A shard that moved has lost the requests it had; orders that wait are drawn anew.
   void connect() {
     std::vector<std::string> wanted;
     {
-      const std::lock_guard lock(endpoints_mutex_);
+      const std::lock_guard lock(shared_mutex_);
       wanted = wanted_endpoints_;
     }
     if (shards_.size() < wanted.size()) shards_.resize(wanted.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (shards_[i].endpoint == wanted[i]) continue;
-      shards_[i] = Shard{.endpoint = wanted[i], .channel = nullptr};
+      shards_[i] = Shard{};
+      shards_[i].endpoint = wanted[i];
+      with_limiter([&](GlobalLimiter& limiter) { limiter.gone(i); });
       if (!wanted[i].empty())
         if (auto channel = open_channel_client(wanted[i], peer_name_))
           shards_[i].channel = std::move(*channel);
-      for (Order& waiting : orders_) draw(waiting);
+      for (Order& waiting : orders_) waiting.id = 0;
     }
-    if (!any_channel()) {
-      set_reason("no replay shard is there");
-      std::this_thread::sleep_for(kPoll);
+    const auto now = Clock::now();
+    for (std::size_t i = 0; i < shards_.size(); ++i) {
+      // Until it answers: a shard only speaks to samplers that it knows.
+      if (!shards_[i].channel || shards_[i].known || now - shards_[i].greeted < kAskAgain) continue;
+      if (shards_[i].channel->send(encode_grant({}))) shards_[i].greeted = now;
     }
   }
 
-  void order(replay::Batch* batch) {
-    orders_.push_back({.id = 0, .batch = batch, .shares = {}});
-    draw(orders_.back());
+  void begin_order(const std::stop_token& stop) {
+    if (orders_.size() >= ahead_) return;
+    const std::string reason = with_limiter(
+        [&](const GlobalLimiter& limiter) { return limiter.sample_block_reason(items_); });
+    if (!reason.empty()) {
+      set_reason(no_shard() ? "no replay shard is there" : reason);
+      return;
+    }
+    replay::Batch* batch = take_empty(stop, milliseconds{0});
+    if (batch == nullptr) return;
+    with_limiter([&](GlobalLimiter& limiter) { limiter.commit_sample(items_); });
+    orders_.push_back({});
+    orders_.back().batch = batch;
+    orders_.back().probabilities.resize(items_);
+  }
+
+  bool no_shard() const {
+    return std::none_of(shards_.begin(), shards_.end(), [](const Shard& s) { return s.known; });
   }
 
   // Draws the shares under a new id and asks for them; answers to the old id are ignored.
   void draw(Order& order) {
-    order.id = next_id_++;
-    std::vector<std::uint64_t> held;
-    for (const Shard& shard : shards_)
-      held.push_back(!shard.channel ? 0 : shard.known ? shard.held : 1);
-    const auto counts = draw_counts(static_cast<std::size_t>(order.batch->items()), held, random_);
+    std::vector<ShardState> states =
+        with_limiter([](const GlobalLimiter& limiter) { return limiter.states(); });
+    states.resize(shards_.size());
+    const std::vector<double> shares = draw_shares(states);
+    const auto counts = draw_counts(items_, shares, random_);
     order.shares.assign(shards_.size(), Share{});
     std::int64_t row = 0;
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      order.shares[i] = Share{counts[i], false, counts[i] == 0, row};
+      order.shares[i] = {counts[i], false,     counts[i] == 0,
+                         row,       shares[i], states[i].min_probability};
       row += static_cast<std::int64_t>(counts[i]);
     }
+    if (row == 0) return set_reason("every shard is empty");
+    order.id = next_id_++;
     ask(order);
   }
 
@@ -130,6 +170,7 @@ class RemoteSource final : public BatchSource {
 
   void ask_again() {
     for (Order& waiting : orders_) {
+      if (waiting.id == 0) continue;
       if (Clock::now() - waiting.asked_at > kAskAgain)
         for (Share& share : waiting.shares) share.asked = false;
       ask(waiting);
@@ -137,59 +178,132 @@ class RemoteSource final : public BatchSource {
   }
 
   void receive() {
-    bool waited = false;
+    bool any = false;
     for (std::size_t i = 0; i < shards_.size(); ++i) {
       if (!shards_[i].channel) continue;
-      while (auto message = shards_[i].channel->receive(waited ? milliseconds{0} : kPoll)) {
-        waited = true;
-        take(i, *message);
+      while (auto message = shards_[i].channel->receive(milliseconds{0})) {
+        any = true;
+        if (const auto state = decode_state(*message)) {
+          shards_[i].known = true;
+          with_limiter([&](GlobalLimiter& limiter) { limiter.report(i, *state); });
+        } else {
+          take(i, *message);
+        }
       }
-      waited = true;
     }
-    if (!orders_.empty()) set_reason("the shards hold the batch back (rate limiter)");
+    if (any)
+      nap_.disturb();
+    else
+      nap_.take();
+    for (const Order& order : orders_)
+      for (std::size_t i = 0; order.id != 0 && i < order.shares.size(); ++i)
+        if (!order.shares[i].here)
+          set_reason("batch waits for its " + std::to_string(order.shares[i].items) +
+                     " items of shard " + std::to_string(i));
   }
 
   void take(std::size_t shard, const ChannelMessage& message) {
     const auto head = batch_head(message);
     if (!head) return;
-    const auto found = std::find_if(orders_.begin(), orders_.end(),
-                                    [&](const Order& order) { return order.id == head->batch_id; });
-    shards_[shard].held = head->held;
-    shards_[shard].known = true;
-    if (found == orders_.end()) return;
+    const auto found = std::find_if(orders_.begin(), orders_.end(), [&](const Order& order) {
+      return order.id != 0 && order.id == head->batch_id;
+    });
+    if (found == orders_.end() || shard >= found->shares.size()) return;
     Share& share = found->shares[shard];
-    if (share.here || share.items != head->items) return;
-    if (auto decoded = decode_batch(message, *found->batch, share.first_row); !decoded) {
+    if (share.here) return;
+    if (head->items == 0) {  // its items went since it told of them
+      found->id = 0;
+      return;
+    }
+    if (share.items != head->items) return;
+    if (auto decoded = decode_batch(message, *found->batch, found->probabilities, share.first_row);
+        !decoded) {
       set_reason(decoded.error().message);
       return;
     }
     share.here = true;
+    share.min_probability = head->min_probability;
     const bool complete = std::all_of(found->shares.begin(), found->shares.end(),
                                       [](const Share& other) { return other.here; });
     if (!complete) return;
+    weigh(*found);
     found->batch->batch_id = found->id;
     give_filled(found->batch);
     orders_.erase(found);
   }
 
+  // Each shard weighed its items as if it were alone.
+  void weigh(Order& order) const {
+    if (importance_exponent_ == 0) return;
+    double smallest = 1;
+    for (const Share& share : order.shares) {
+      const auto first = static_cast<std::size_t>(share.first_row);
+      for (std::size_t i = first; i < first + share.items; ++i)
+        order.probabilities[i] *= share.probability;
+      if (share.min_probability > 0 && share.probability > 0)
+        smallest = std::min(smallest, share.min_probability * share.probability);
+    }
+    replay::importance_weights(order.probabilities, smallest, importance_exponent_, weight_scale_,
+                               order.batch->floats("weight"));
+  }
+
+  void send_grants() {
+    const auto now = Clock::now();
+    const auto send = [&](const Grant& grant) {
+      Shard& shard = shards_[grant.shard];
+      if (shard.channel && shard.channel->send(encode_grant(grant))) shard.granted = now;
+    };
+    const auto grants = with_limiter([](GlobalLimiter& limiter) { return limiter.grants(); });
+    for (const Grant& grant : grants) send(grant);
+    const auto again =
+        with_limiter([](const GlobalLimiter& limiter) { return limiter.unacknowledged(); });
+    for (const Grant& grant : again)
+      if (grant.shard < shards_.size() && now - shards_[grant.shard].granted > kAskAgain)
+        send(grant);
+  }
+
+  void send_priorities() {
+    std::deque<Update> updates;
+    {
+      const std::lock_guard lock(shared_mutex_);
+      updates.swap(priorities_);
+    }
+    for (const Update& update : updates) {
+      const std::vector<Priorities> parts = by_shard(update.keys, update.values, shards_.size());
+      std::size_t handed = 0;
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        if (!parts[i].keys.empty() && shards_[i].channel &&
+            shards_[i].channel->send(encode_priorities(parts[i])))
+          handed += parts[i].keys.size();
+      count_priorities(handed, update.keys.size() - handed);
+    }
+  }
+
+  struct Update {
+    std::vector<replay::ItemKey> keys;
+    std::vector<float> values;
+  };
+
   const std::string peer_name_;
   const std::size_t ahead_;
+  const double importance_exponent_;
+  const replay::WeightScale weight_scale_;
   Random random_;
-  std::mutex endpoints_mutex_;
+  std::mutex shared_mutex_;
   std::vector<std::string> wanted_endpoints_;
+  std::deque<Update> priorities_;
   std::vector<Shard> shards_;
   std::vector<Order> orders_;
   std::uint64_t next_id_ = 1;
+  Nap nap_;
   std::jthread thread_;  // last: stopped and joined before the rest goes
 };
 
 }  // namespace
 
-std::unique_ptr<BatchSource> make_remote_source(std::vector<Column> columns, std::int64_t items,
-                                                std::int64_t ahead, std::string peer_name,
-                                                Random random) {
-  return std::make_unique<RemoteSource>(std::move(columns), items, ahead, std::move(peer_name),
-                                        random);
+std::unique_ptr<BatchSource> make_remote_source(std::vector<Column> columns, std::string peer_name,
+                                                const SourceOptions& options) {
+  return std::make_unique<RemoteSource>(std::move(columns), std::move(peer_name), options);
 }
 
 }  // namespace troupe::actors

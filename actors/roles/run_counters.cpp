@@ -24,6 +24,7 @@ std::string counters_json(const RunState& state, RunState::Time now) {
               {"next_evaluation", counters.next_evaluation},
               {"incarnations", counters.incarnations},
               {"version", saved.version},
+              {"scaled", {{"shards", counters.shards}, {"actors", counters.actors}}},
               {"ledger",
                {{"inserted", saved.inserted()},
                 {"prefilled", prefilled},
@@ -41,6 +42,9 @@ Result<RunCounters> counters_from_json(const std::string& json) {
     counters.wall_ms = parsed.at("wall_ms").get<std::uint64_t>();
     counters.next_evaluation = parsed.at("next_evaluation").get<std::uint64_t>();
     counters.inserted = parsed.value("inserted", counters.inserted);
+    const Json scaled = parsed.value("scaled", Json::object());
+    counters.shards = scaled.value("shards", 0U);
+    counters.actors = scaled.value("actors", 0U);
     counters.incarnations = parsed.at("incarnations").get<std::map<std::string, std::uint32_t>>();
     return counters;
   } catch (const Json::exception& error) {

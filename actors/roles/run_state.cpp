@@ -21,7 +21,8 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
                    Time now)
     : options_(options),
       counters_(std::move(counters)),
-      shards_(static_cast<std::size_t>(options.replay.shards)),
+      shards_(std::max(static_cast<std::size_t>(options.replay.shards),
+                       static_cast<std::size_t>(counters_.shards))),
       started_(now),
       last_checkpoint_(now),
       phase_since_(now) {
@@ -34,13 +35,15 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
     else
       counters_.lost_with_shard += steps;  // a shard that this configuration no longer has
   }
-  for (NodePlan& node_plan : plan) {
-    Node node(node_plan, RestartBudget({.restarts = options_.supervision.restarts,
-                                        .window = options_.supervision.window}));
-    node.incarnation = counters_.incarnations[node_plan.name];
-    Node& stored = nodes_.emplace(node_plan.name, std::move(node)).first->second;
-    start(stored, now);
-  }
+  for (const NodePlan& node_plan : plan) start(add_node(node_plan), now);
+}
+
+RunState::Node& RunState::add_node(const NodePlan& plan) {
+  plan_.push_back(plan);
+  Node node(plan, RestartBudget({.restarts = options_.supervision.restarts,
+                                 .window = options_.supervision.window}));
+  node.incarnation = counters_.incarnations[plan.name];
+  return nodes_.emplace(plan.name, std::move(node)).first->second;
 }
 
 std::uint64_t RunState::actor_steps() const {

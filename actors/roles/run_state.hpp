@@ -15,6 +15,7 @@
 #include "actors/roles/topology.hpp"
 #include "actors/runtime/liveness.hpp"
 #include "actors/runtime/restart_budget.hpp"
+#include "envs/spec/result.hpp"
 
 namespace troupe::actors {
 
@@ -78,6 +79,8 @@ struct RunCounters {
   std::map<std::string, std::uint32_t> incarnations;
   std::uint32_t epoch = 0;              // of the newest learner
   std::vector<std::uint64_t> inserted;  // steps of each shard, lost ones not included
+  // Nodes that were added while it ran count on after a resume; 0: as many as configured.
+  std::uint32_t shards = 0, actors = 0;
 };
 
 // A shard's ledger as last reported: inserted + prefilled = held + removed, in steps.
@@ -115,6 +118,9 @@ class RunState {
   void evaluation_done(std::uint64_t evaluation, double mean_return, const std::string& error);
   void stop(const std::string& reason, bool interrupted, bool hurry, Time now);
   void fail(const std::string& reason, Time now);
+  // More nodes of a role: "shard" or "environment". The text says what is done; kInvalidArgument
+  // says why not.
+  Result<std::string> scale(const std::string& role, std::uint32_t count, Time now);
 
   // Time passes; call every 50-200 ms.
   void tick(Time now);
@@ -129,6 +135,12 @@ class RunState {
   std::uint64_t wall_ms(Time now) const;
   const std::vector<ShardLedger>& shards() const { return shards_; }
   const RunCounters& counters() const { return counters_; }
+  // All nodes, those that were added included.
+  const std::vector<NodePlan>& plan() const { return plan_; }
+  // Why it ends; empty while it runs.
+  std::string stopping() const { return phase_ == Phase::kRunning ? "" : end_text_; }
+  // Why the last checkpoint was not written; empty when it was.
+  const std::string& checkpoint_error() const { return checkpoint_error_; }
   // What the checkpoint that is being committed holds: the learner's version and the shards' cuts,
   // or their last reports where there is none, and what had been lost when it began.
   struct Saved {
@@ -172,6 +184,7 @@ class RunState {
     bool final = false;
   };
 
+  Node& add_node(const NodePlan& plan);
   void start(Node& node, Time now);
   void kill(Node& node, const std::string& reason);
   void tick_nodes(Time now);
@@ -194,6 +207,7 @@ class RunState {
   bool shards_ready() const;
 
   const RunOptions options_;
+  std::vector<NodePlan> plan_;
   std::map<std::string, Node> nodes_;
   RunCounters counters_;
   std::vector<ShardLedger> shards_;
@@ -203,6 +217,7 @@ class RunState {
   std::uint64_t next_id_ = 1;
   std::vector<std::uint64_t> limits_;  // last sent
   std::optional<Checkpoint> checkpoint_;
+  std::string checkpoint_error_;
   std::optional<std::uint64_t> evaluation_;  // running
   Time evaluation_since_{};
   std::uint64_t evaluated_version_ = ~std::uint64_t{0};

@@ -69,6 +69,7 @@ void RunState::finish_checkpoint_if_complete() {
 }
 
 void RunState::drop_checkpoint(const std::string& reason) {
+  checkpoint_error_ = reason;
   actions_.push_back(AbandonCheckpoint{checkpoint_->id, reason});
   tell("", "warning", "checkpoint_failed", "checkpoint not written: " + reason);
   if (checkpoint_->final) final_saved_ = true;  // no second try while stopping
@@ -89,6 +90,7 @@ void RunState::end_waiting() {
 
 void RunState::checkpoint_committed(std::uint64_t id, const std::string& error, Time now) {
   if (!checkpoint_ || checkpoint_->id != id) return;
+  checkpoint_error_ = error;
   if (!error.empty()) tell("", "error", "checkpoint_failed", "checkpoint not written: " + error);
   if (checkpoint_->final) final_saved_ = true;
   if (error.empty()) final_steps_ = saved().actor_steps();

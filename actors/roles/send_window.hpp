@@ -1,6 +1,7 @@
 // The sender's side of credit flow: messages wait until there is credit, stay until they are
-// acknowledged, and go out again after silence or on a new connection. The receiver de-duplicates.
-// Pure: time is a parameter. One owner.
+// acknowledged, and go out again after silence or on a new connection. The receivers de-duplicate.
+// Credit is one for all receivers (lanes) together; each message has one. Pure: time is a
+// parameter. One owner.
 #pragma once
 
 #include <chrono>
@@ -32,21 +33,31 @@ class SendWindow {
     Payload payload;
     bool sent = false;
     Time sent_at{};
+    std::uint32_t environment = 0;  // whose steps it carries
+    std::uint32_t lane = 0;
   };
 
   // At most `credit` messages unacknowledged; one that stays so for `resend_after` goes out again.
   SendWindow(std::size_t credit, std::chrono::milliseconds resend_after)
       : credit_(credit), resend_after_(resend_after) {}
 
-  void add(Key key, std::uint64_t steps, Payload payload) {
-    entries_.push_back({key, steps, std::move(payload), false, {}});
+  void add(Key key, std::uint64_t steps, Payload payload, std::uint32_t environment = 0,
+           std::uint32_t lane = 0) {
+    entries_.push_back({key, steps, std::move(payload), false, {}, environment, lane});
   }
 
   // The next message that may go out now; the caller sends it and says whether that worked with
   // sent(). Only the first `credit` entries are ever candidates.
   const Entry* next(Time now) const {
-    for (std::size_t i = 0; i < entries_.size() && i < credit_; ++i)
-      if (!entries_[i].sent || now - entries_[i].sent_at >= resend_after_) return &entries_[i];
+    return next(now, [](std::uint32_t) { return true; });
+  }
+  // Of the lanes for which open(lane).
+  template <class Open>
+  const Entry* next(Time now, Open open) const {
+    for (std::size_t i = 0; i < entries_.size() && i < credit_; ++i) {
+      const Entry& entry = entries_[i];
+      if ((!entry.sent || now - entry.sent_at >= resend_after_) && open(entry.lane)) return &entry;
+    }
     return nullptr;
   }
   void sent(const Key& key, Time now) {
@@ -74,6 +85,17 @@ class SendWindow {
   void reconnected() {
     for (Entry& entry : entries_) entry.sent = false;
   }
+  void reconnected(std::uint32_t lane) {
+    for (Entry& entry : entries_)
+      if (entry.lane == lane) entry.sent = false;
+  }
+  // Messages that wait, of each lane below `lanes`.
+  std::vector<std::size_t> by_lane(std::size_t lanes) const {
+    std::vector<std::size_t> counts(lanes);
+    for (const Entry& entry : entries_)
+      if (entry.lane < lanes) ++counts[entry.lane];
+    return counts;
+  }
 
   // No further message would go out at once: the producer should stop.
   bool full() const { return entries_.size() >= credit_; }
@@ -96,8 +118,17 @@ class SendWindow {
       writer.array(std::span<const std::uint8_t>(*entry.payload));
     }
   }
-  // Adds the saved messages; they go out first. kCorrupt leaves the window as it was.
-  Result<void> load(std::span<const std::uint8_t> bytes) {
+  // What save leaves out: environment and lane of each message.
+  void save_lanes(std::vector<std::uint8_t>& out) const {
+    replay::ByteWriter writer(out);
+    for (const Entry& entry : entries_) {
+      writer.put(entry.environment);
+      writer.put(entry.lane);
+    }
+  }
+  // Adds the saved messages; they go out first. Without `lanes` all are in lane 0. kCorrupt leaves
+  // the window as it was.
+  Result<void> load(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> lanes = {}) {
     replay::ByteReader reader(bytes);
     std::deque<Entry> entries;
     const auto count = reader.take<std::uint64_t>();
@@ -111,7 +142,14 @@ class SendWindow {
       entry.payload = std::move(payload);
       entries.push_back(std::move(entry));
     }
-    if (!reader.finished()) return fail(ErrorCode::kCorrupt, "the saved send window is damaged");
+    replay::ByteReader lane_reader(lanes);
+    for (Entry& entry : entries) {
+      if (lanes.empty()) break;
+      entry.environment = lane_reader.take<std::uint32_t>();
+      entry.lane = lane_reader.take<std::uint32_t>();
+    }
+    if (!reader.finished() || !lane_reader.finished())
+      return fail(ErrorCode::kCorrupt, "the saved send window is damaged");
     entries_.insert(entries_.begin(), entries.begin(), entries.end());
     return {};
   }

@@ -148,13 +148,14 @@ void ShardHost::report(std::map<std::string, double>& counters,
     add("inserted", s.inserted_items);
     add("sampled", s.sampled_items);
     add("duplicate_chunks", s.duplicate_chunks);
+    add("priority_updates", s.priority_updates);
+    add("stale_priorities", s.stale_priorities);
+    add("invalid_priorities", s.invalid_priorities);
     add("not_finite_chunks", s.not_finite_chunks);
     add("malformed_chunks", s.malformed_chunks + servers_[i]->corrupt());
     counters[prefix + "insert_blocked_ms"] = static_cast<double>(s.insert_blocked_ms);
-    counters[prefix + "sample_blocked_ms"] = static_cast<double>(s.sample_blocked_ms);
     gauges[prefix + "held_steps"] = static_cast<double>(s.held_steps);
-    gauges[prefix + "limiter_cursor"] = s.cursor;
-    gauges["samples_per_insert"] = s.samples_per_insert;
+    gauges[prefix + "priority_mass"] = s.total_mass;
     held += static_cast<double>(s.held_items);
     bytes += static_cast<double>(s.bytes_held);
   }

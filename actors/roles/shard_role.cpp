@@ -31,7 +31,6 @@ class ShardRole final : public RoleBase {
       host_->report(snapshot.counters, snapshot.gauges);
       const replay::TableStatistics statistics = host_->tables().front()->statistics();
       snapshot.counters["insert_blocked_ms"] = static_cast<double>(statistics.insert_blocked_ms);
-      snapshot.counters["sample_blocked_ms"] = static_cast<double>(statistics.sample_blocked_ms);
       snapshot.waiting_on = host_->tables().front()->insert_block_reason();
       board().publish(std::move(snapshot));
     }

@@ -5,6 +5,7 @@
 
 #include "actors/messages/data_protocol.hpp"
 #include "actors/roles/batch_message.hpp"
+#include "actors/roles/global_limiter.hpp"
 #include "replay/codec.hpp"
 
 namespace troupe::actors {
@@ -15,6 +16,10 @@ namespace {
 
 // How soon a chunk that the limiter held back is offered again.
 constexpr milliseconds kRetry{1};
+// Between two messages about what this shard has.
+constexpr std::chrono::microseconds kTellEvery{200};
+// It is told again even if nothing changed, because a message may have died with a connection.
+constexpr milliseconds kTellAgain{500};
 
 // Worker, incarnation and sequence of an encoded chunk, at their fixed place in replay/codec.hpp's
 // layout, for answering one that cannot be decoded.
@@ -51,18 +56,37 @@ ShardServer::ShardServer(std::shared_ptr<replay::Table> table, std::unique_ptr<C
     : table_(std::move(table)),
       data_(std::move(data)),
       samples_(std::move(samples)),
+      restored_(table_->statistics().inserted_items),
       inserted_(table_->statistics().inserted_steps) {}
 
 void ShardServer::serve(milliseconds timeout) {
-  if (!pending_.empty() || !wanted_.empty() || samples_) timeout = std::min(timeout, kRetry);
+  if (samples_) return serve_samplers();
+  if (!pending_.empty()) timeout = std::min(timeout, kRetry);
   while (auto received = data_->receive(timeout)) {
     timeout = milliseconds{0};
     take_chunk(*received);
   }
   insert_pending();
-  if (!samples_) return;
-  while (auto received = samples_->receive(milliseconds{0})) take_request(*received);
+}
+
+// Two channels, and what one brings lets the other move.
+void ShardServer::serve_samplers() {
+  bool any = false;
+  while (auto received = data_->receive(milliseconds{0})) {
+    any = true;
+    take_chunk(*received);
+  }
+  while (auto received = samples_->receive(milliseconds{0})) {
+    any = true;
+    take_from_sampler(*received);
+  }
+  insert_pending();
   answer_requests();
+  tell_samplers();
+  if (any)
+    nap_.disturb();
+  else
+    nap_.take();
 }
 
 void ShardServer::take_chunk(const ChannelServer::Received& received) {
@@ -124,31 +148,75 @@ void ShardServer::refuse(const std::string& peer, const std::array<std::uint64_t
   (void)data_->send(peer, words_message(DataKind::kRefused, key, text));
 }
 
-void ShardServer::take_request(const ChannelServer::Received& received) {
-  const auto words = words_of<2>(received.message);
+void ShardServer::take_from_sampler(const ChannelServer::Received& received) {
   constexpr std::uint64_t kMostItems = 1U << 24;
-  if (received.message.kind != static_cast<std::uint8_t>(DataKind::kWantBatch) || !words ||
-      (*words)[1] == 0 || (*words)[1] > kMostItems) {
+  const ChannelMessage& message = received.message;
+  if (const auto grant = decode_grant(message)) {
+    take_grant(received.peer, *grant);
+  } else if (const auto priorities = decode_priorities(message)) {
+    // The table counts those that come too late.
+    (void)table_->update_priorities(priorities->keys, priorities->values);
+  } else if (const auto words = words_of<2>(message);
+             message.kind == static_cast<std::uint8_t>(DataKind::kWantBatch) && words &&
+             (*words)[1] > 0 && (*words)[1] <= kMostItems) {
+    take_request(received.peer, (*words)[0], (*words)[1]);
+  } else {
     ++corrupt_;
-    return;
   }
+}
+
+// A sampler that came back under the same name starts anew: its predecessor's leave is void.
+void ShardServer::take_grant(const std::string& peer, const Grant& grant) {
+  Sampler& sampler = samplers_[peer.substr(0, peer.rfind('.'))];
+  if (sampler.peer != peer) sampler = Sampler{.peer = peer, .grant = {}, .told = {}, .told_at = {}};
+  if (grant.serial == 0) sampler.told.reset();  // it says hello: it knows nothing
+  if (grant.epoch == table_->options().shard_epoch && grant.serial > sampler.grant.serial)
+    sampler.grant = grant;
+  std::uint64_t allowed = GlobalLimiter::kUnlimited;
+  for (const auto& [name, other] : samplers_) allowed = std::min(allowed, other.grant.allowed);
+  table_->allow_inserts(allowed);
+}
+
+void ShardServer::take_request(const std::string& peer, std::uint64_t batch_id,
+                               std::uint64_t items) {
   for (const Wanted& wanted : wanted_)
-    if (wanted.peer == received.peer && wanted.batch_id == (*words)[0]) return;
-  wanted_.push_back({received.peer, (*words)[0], (*words)[1]});
+    if (wanted.peer == peer && wanted.batch_id == batch_id) return;
+  wanted_.push_back({peer, batch_id, items});
 }
 
 void ShardServer::answer_requests() {
   while (!wanted_.empty()) {
     const Wanted& first = wanted_.front();
     const auto items = table_->try_sample(first.items);
-    if (!items) return;  // the limiter says when
+    if (!items) {
+      (void)samples_->send(first.peer, encode_no_batch(first.batch_id));
+      wanted_.pop_front();
+      continue;
+    }
     if (batch_.items() != static_cast<std::int64_t>(first.items))
       batch_ = replay::Batch(table_->batch_columns(), static_cast<std::int64_t>(first.items));
     if (table_->gather(*items, batch_)) {
-      const std::uint64_t held = table_->statistics().held_items;
-      (void)samples_->send(first.peer, encode_batch(batch_, first.batch_id, held));
+      probabilities_.clear();
+      for (const replay::SampledItem& item : items->items)
+        probabilities_.push_back(item.probability);
+      (void)samples_->send(
+          first.peer, encode_batch(batch_, probabilities_, first.batch_id, items->min_probability));
     }
     wanted_.pop_front();
+  }
+}
+
+void ShardServer::tell_samplers() {
+  const auto now = std::chrono::steady_clock::now();
+  for (auto& [name, sampler] : samplers_) {
+    if (sampler.told && now - sampler.told_at < kTellEvery) continue;
+    ShardState state = state_of(*table_, restored_);
+    state.serial = sampler.grant.serial;
+    state.allowed = sampler.grant.allowed;
+    if (sampler.told == state && now - sampler.told_at < kTellAgain) continue;
+    if (!samples_->send(sampler.peer, encode_state(state))) continue;
+    sampler.told = state;
+    sampler.told_at = now;
   }
 }
 

@@ -1,6 +1,6 @@
-// One replay shard's side of the data channels: takes chunks into the table, acknowledges them, and
-// sends batches on request when learners live elsewhere. Belongs to one thread; the table may be
-// shared.
+// One replay shard's side of the data channels: takes chunks into the table and acknowledges them;
+// when learners live elsewhere, it also tells them what it has, inserts as far as they allow, sends
+// batches on request and takes priorities. Belongs to one thread; the table may be shared.
 #pragma once
 
 #include <array>
@@ -8,9 +8,12 @@
 #include <chrono>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 
+#include "actors/roles/nap.hpp"
+#include "actors/roles/shard_state.hpp"
 #include "actors/runtime/channel.hpp"
 #include "replay/table.hpp"
 
@@ -27,7 +30,7 @@ class ShardServer {
   std::string sample_endpoint() const { return samples_ ? samples_->endpoint() : ""; }
 
   // Handles what came in and what the limiter lets pass now; waits at most `timeout` for something
-  // new.
+  // new, and a millisecond at most if it has samplers.
   void serve(std::chrono::milliseconds timeout);
 
   // Chunks wait once the table has inserted so many steps: the last one taken may go beyond. Any
@@ -47,23 +50,38 @@ class ShardServer {
     std::string peer;
     std::uint64_t batch_id = 0, items = 0;
   };
+  // One that has spoken: a learner, whose successor under the same name takes its place.
+  struct Sampler {
+    std::string peer;  // with its incarnation
+    Grant grant;       // the newest
+    std::optional<ShardState> told;
+    std::chrono::steady_clock::time_point told_at{};
+  };
 
   ShardServer(std::shared_ptr<replay::Table> table, std::unique_ptr<ChannelServer> data,
               std::unique_ptr<ChannelServer> samples);
+  void serve_samplers();
   void take_chunk(const ChannelServer::Received& received);
   void insert_pending();
   void acknowledge(const std::string& peer, const replay::ChunkHeader& header);
   void refuse(const std::string& peer, const std::array<std::uint64_t, 3>& key,
               const std::string& why);
-  void take_request(const ChannelServer::Received& received);
+  void take_from_sampler(const ChannelServer::Received& received);
+  void take_request(const std::string& peer, std::uint64_t batch_id, std::uint64_t items);
+  void take_grant(const std::string& peer, const Grant& grant);
   void answer_requests();
+  void tell_samplers();
 
   std::shared_ptr<replay::Table> table_;
   std::unique_ptr<ChannelServer> data_, samples_;
   std::deque<Pending> pending_;
   std::deque<Wanted> wanted_;
   replay::Batch batch_;
-  std::uint64_t inserted_;  // steps of the table, restored ones included
+  std::vector<double> probabilities_;
+  Nap nap_;                                  // with samplers
+  std::map<std::string, Sampler> samplers_;  // by name without incarnation
+  const std::uint64_t restored_;             // items inserted when this life began
+  std::uint64_t inserted_;                   // steps of the table, restored ones included
   std::atomic<std::uint64_t> corrupt_{0};
   std::atomic<std::uint64_t> limit_{std::numeric_limits<std::uint64_t>::max()};
 };

@@ -1,16 +1,19 @@
 // Implements the topology plan.
 #include "actors/roles/topology.hpp"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
-std::vector<NodePlan> plan_topology(const RunOptions& options) {
+std::vector<NodePlan> plan_topology(const RunOptions& options, std::int64_t shards,
+                                    std::int64_t actors) {
   std::vector<NodePlan> nodes;
   for (std::int64_t i = 0; i < options.learners.count; ++i)
     nodes.push_back({"learner-" + std::to_string(i), "learner", static_cast<std::uint32_t>(i)});
   if (options.replay.placement == "own")
-    for (std::int64_t i = 0; i < options.replay.shards; ++i)
+    for (std::int64_t i = 0; i < std::max(options.replay.shards, shards); ++i)
       nodes.push_back({"shard-" + std::to_string(i), "shard", static_cast<std::uint32_t>(i)});
-  for (std::int64_t i = 0; i < options.actors.count; ++i)
+  for (std::int64_t i = 0; i < std::max(options.actors.count, actors); ++i)
     nodes.push_back({"actor-" + std::to_string(i), "environment", static_cast<std::uint32_t>(i)});
   nodes.push_back({"evaluator-0", "evaluator", 0});
   return nodes;

@@ -15,7 +15,9 @@ struct NodePlan {
   std::uint32_t index = 0;
 };
 
-// Learner first, then shards of their own, environment actors and the evaluator.
-std::vector<NodePlan> plan_topology(const RunOptions& options);
+// Learner first, then shards of their own, environment actors and the evaluator. `shards` and
+// `actors`: to how many it was scaled; the configured ones when they are more.
+std::vector<NodePlan> plan_topology(const RunOptions& options, std::int64_t shards = 0,
+                                    std::int64_t actors = 0);
 
 }  // namespace troupe::actors

@@ -1,11 +1,12 @@
-// An environment actor's part of a checkpoint: its worker's state and its unacknowledged chunks in
-// one file.
+// An environment actor's part of a checkpoint: its worker's state, its unacknowledged chunks and
+// which shards its episodes go to, in one file.
 #pragma once
 
 #include <filesystem>
 
 #include "actors/roles/environment_worker.hpp"
 #include "actors/roles/send_window.hpp"
+#include "actors/roles/shard_router.hpp"
 #include "envs/spec/files.hpp"
 
 namespace troupe::actors {
@@ -14,9 +15,9 @@ namespace troupe::actors {
 std::string worker_file_name(const std::string& node);
 
 FileContent worker_file(const EnvironmentWorker& worker, const SendWindow& window,
-                        const std::string& node);
+                        const ShardRouter& router, const std::string& node);
 // kNotFound when the node has no file there; the worker is as new on any error.
-Result<void> load_worker(EnvironmentWorker& worker, SendWindow& window,
+Result<void> load_worker(EnvironmentWorker& worker, SendWindow& window, ShardRouter& router,
                          const std::filesystem::path& directory, const std::string& node);
 
 }  // namespace troupe::actors

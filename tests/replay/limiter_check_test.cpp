@@ -30,12 +30,12 @@ TEST(CheckLimiter, AcceptsTheDefaults) {
   EXPECT_EQ(limits->flush_steps, 25);  // 2 x 3200 / 32 = 200; 200 / (4 x 1 x 2)
 }
 
-TEST(CheckLimiter, DividesOverShards) {
+TEST(CheckLimiter, DividesTheCapacityOverShardsAndKeepsOneRatioOverAll) {
   const auto limits = check_limiter({.capacity = 1000001, .min_size = 1001, .shards = 2});
   ASSERT_TRUE(limits) << limits.error().message;
   EXPECT_EQ(limits->capacity, 500000);
-  EXPECT_EQ(limits->limiter.min_size, 501);
-  EXPECT_DOUBLE_EQ(limits->limiter.error_buffer, 1601.6);
+  EXPECT_EQ(limits->limiter.min_size, 1001);
+  EXPECT_DOUBLE_EQ(limits->limiter.error_buffer, 3203.2);
 }
 
 TEST(CheckLimiter, AsksForNoBandWithoutARatio) {
@@ -45,8 +45,9 @@ TEST(CheckLimiter, AsksForNoBandWithoutARatio) {
 TEST(CheckLimiter, RefusesAMinSizeAboveTheCapacity) {
   EXPECT_THAT(refusal({.capacity = 100, .min_size = 101}),
               HasSubstr("min_size 101 exceeds capacity 100"));
-  EXPECT_THAT(refusal({.capacity = 100, .min_size = 100, .shards = 3}),
-              HasSubstr("34 and exceeds capacity / shards = 33"));
+  EXPECT_THAT(
+      refusal({.capacity = 100, .min_size = 100, .shards = 3, .environment_actors = 2}),
+      HasSubstr("min_size 100 exceeds what 2 of 3 shards hold, 2 x capacity / shards = 66"));
 }
 
 TEST(CheckLimiter, RefusesAnErrorBufferBelowOneInsert) {
@@ -89,8 +90,6 @@ TEST(CheckLimiter, RefusesAMinSizeThatABatchCouldEmpty) {
   EXPECT_THAT(refusal({.min_size = 255, .samples_per_insert = 0, .max_times_sampled = 1}),
               HasSubstr("min_size 255 is below the batch of 256"));
   EXPECT_EQ(refusal({.min_size = 256, .samples_per_insert = 0, .max_times_sampled = 1}), "");
-  EXPECT_EQ(
-      refusal({.min_size = 256, .samples_per_insert = 0, .shards = 2, .max_times_sampled = 1}), "");
 }
 
 TEST(CheckLimiter, GivesEachShardItsPartOfAQueue) {

@@ -109,9 +109,9 @@ TEST_F(BadInputTest, ValuesOutOfRangeAreToldTheRange) {
 
 TEST_F(BadInputTest, WrongKindsAreToldWhatIsAllowed) {
   EXPECT_EQ(error("replay: {selector: fifo}\n"),
-            "config.yaml:2: replay.selector is \"fifo\"; allowed: uniform");
+            "config.yaml:2: replay.selector is \"fifo\"; allowed: uniform, prioritised");
   EXPECT_EQ(error("replay: {selector: {queue: 3}}\n"),
-            "config.yaml:2: replay.selector expects one of uniform, found a mapping");
+            "config.yaml:2: replay.selector expects one of uniform, prioritised, found a mapping");
   EXPECT_THAT(error("replay: {placement: lerner}\n"),
               HasSubstr("allowed: learner, own; did you mean learner?"));
   EXPECT_THAT(

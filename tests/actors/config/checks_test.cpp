@@ -55,7 +55,8 @@ TEST(ChecksTest, TheTableMustHoldItsFirstSample) {
   options.replay.capacity = 2000;
   EXPECT_EQ(error(options), "accepted");
   options.replay.shards = 3000;
-  EXPECT_THAT(error(options), HasSubstr("exceeds capacity / shards = 0"));
+  EXPECT_THAT(error(options),
+              HasSubstr("exceeds what 2 of 3000 shards hold, 2 x capacity / shards = 0"));
 }
 
 TEST(ChecksTest, ABandTooNarrowIsRefusedWithTheSum) {

@@ -44,6 +44,18 @@ TEST_F(ResumeTest, ARunDoesNotChangeItsClock) {
   EXPECT_THAT(resumed.error().message, HasSubstr("actors.count: this run was begun with 2"));
 }
 
+TEST_F(ResumeTest, SavedTablesKeepTheirPriorities) {
+  const auto resumed =
+      resume_config(saved_, write("config.yaml", "environment: {name: pendulum}\n"),
+                    {"replay.selector=prioritised"});
+  ASSERT_FALSE(resumed);
+  EXPECT_THAT(resumed.error().message, HasSubstr("replay.selector: this run's saved tables"));
+  EXPECT_THAT(resumed.error().message, HasSubstr("replay.prefill"));
+  // The weights may change, and what no table was saved with may, too.
+  EXPECT_TRUE(resume_config(saved_, write("config.yaml", "environment: {name: pendulum}\n"),
+                            {"replay.importance_exponent=1", "replay.priority_exponent=0.5"}));
+}
+
 TEST_F(ResumeTest, SavedOptionsWinOverAChangedFile) {
   const auto resumed = resume("environment: {name: pendulum}\nseed: 0\nd4pg: {batch: 128}\n");
   EXPECT_EQ(resumed.config.options.learners.learner.d4pg.batch, 64);

@@ -53,6 +53,9 @@ TEST_F(MessagesTest, NodeMessagesKeepTheirFields) {
   EXPECT_EQ(ready.data_endpoints, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(ready.sample_endpoints, std::vector<std::string>{"c"});
   EXPECT_EQ(ready.parameter_endpoint, "p");
+  const auto scale = round_trip(ScaleRequest{"shard", 3});
+  EXPECT_EQ(scale.role, "shard");
+  EXPECT_EQ(scale.count, 3U);
   EXPECT_EQ(round_trip(Report{"n", 1, "{\"a\":1}"}).json, "{\"a\":1}");
   EXPECT_EQ(round_trip(Pong{"n", 1, 2, 3, "step"}).busy_with, "step");
   const auto part = round_trip(PartWritten{"n", 1, 5, {{"f", 10, 0xffffffffU}}, "{}", ""});

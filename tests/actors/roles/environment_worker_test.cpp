@@ -171,19 +171,28 @@ TEST(WorkerFile, HoldsWorkerAndUnacknowledgedChunks) {
   auto worker = make(options("probe/const"), 1, 1);
   run(*worker, 20);
   SendWindow window(2, milliseconds{100});
-  window.add({3, 1}, 7, std::make_shared<const std::vector<std::uint8_t>>(5, 1));
-  const FileContent file = worker_file(*worker, window, "actor-2");
+  window.add({3, 1}, 7, std::make_shared<const std::vector<std::uint8_t>>(5, 1), 4, 2);
+  ShardRouter router(2);
+  router.set_live({true, true, true});
+  EXPECT_EQ(router.route(4, true, {}), 2U);
+  const FileContent file = worker_file(*worker, window, router, "actor-2");
   EXPECT_EQ(file.name, "actor-2.state");
   ASSERT_TRUE(write_file(directory / file.name, file.bytes));
   auto restored = make(options("probe/const"), 1, 1);
   SendWindow restored_window(2, milliseconds{100});
-  ASSERT_TRUE(load_worker(*restored, restored_window, directory, "actor-2"));
-  EXPECT_EQ(restored_window.size(), 1U);
+  ShardRouter restored_router(0);
+  restored_router.set_live({true, true, true});
+  ASSERT_TRUE(load_worker(*restored, restored_window, restored_router, directory, "actor-2"));
+  ASSERT_EQ(restored_window.size(), 1U);
+  EXPECT_EQ(restored_window.next(kNow)->lane, 2U);
+  EXPECT_EQ(restored_window.next(kNow)->environment, 4U);
+  EXPECT_EQ(restored_router.route(4, false, {}), 2U);
   EXPECT_EQ(restored->save(), worker->save());
-  EXPECT_EQ(load_worker(*restored, restored_window, directory, "actor-9").error().code,
-            ErrorCode::kNotFound);
+  EXPECT_EQ(
+      load_worker(*restored, restored_window, restored_router, directory, "actor-9").error().code,
+      ErrorCode::kNotFound);
   std::filesystem::resize_file(directory / "actor-2.state", file.bytes.size() - 1);
-  const auto cut = load_worker(*restored, restored_window, directory, "actor-2");
+  const auto cut = load_worker(*restored, restored_window, restored_router, directory, "actor-2");
   ASSERT_FALSE(cut);
   EXPECT_NE(cut.error().message.find("actor-2.state"), std::string::npos);
 }

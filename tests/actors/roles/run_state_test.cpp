@@ -1,4 +1,5 @@
 // The coordinator's decisions about nodes, walked step by step on a clock of the test's own.
+#include "actors/roles/coordinator.hpp"
 #include "tests/actors/roles/run_state_world.hpp"
 
 namespace troupe::actors {
@@ -126,6 +127,72 @@ TEST(RunState, GivesUpOnANodeThatNeverConnects) {
   World world(options());
   world.pass(seconds{31});
   EXPECT_EQ(world.count<KillNode>(), 4);
+}
+
+RunOptions own_shards() {
+  RunOptions wanted = options();
+  wanted.replay.placement = "own";
+  wanted.replay.shards = 2;
+  return wanted;
+}
+
+TEST(RunStateScale, AddsShardsAndActorsWhileTheRunGoesOn) {
+  World world(own_shards());
+  world.serve_all();
+  const auto scaled = world.run().scale("shard", 3, world.now());
+  ASSERT_TRUE(scaled) << scaled.error().message;
+  EXPECT_EQ(*scaled, "shard nodes: 2 -> 3");
+  EXPECT_EQ(world.run().shards().size(), 3U);
+  ASSERT_TRUE(world.run().scale("environment", 5, world.now()));
+  world.pass(milliseconds{200});
+  for (const char* name : {"shard-2", "actor-2", "actor-4"}) {
+    EXPECT_EQ(world.incarnation(name), 1U) << name;
+    world.serve(name);
+    EXPECT_EQ(world.run().state_of(name), "ready") << name;
+  }
+  world.run().shard_reported(2, {700, 700, 0});
+  EXPECT_EQ(world.run().actor_steps(), 700U);
+  // It is kept like the others, and every shard gets its part of what is left.
+  world.pass(milliseconds{200});
+  EXPECT_EQ(world.all<LimitSteps>().back().inserted.size(), 3U);
+  world.end("shard-2", "killed by signal 9 (SIGKILL)");
+  world.pass(seconds{5});
+  EXPECT_EQ(world.incarnation("shard-2"), 2U);
+}
+
+TEST(RunStateScale, SaysWhyNot) {
+  World world(own_shards());
+  world.serve_all();
+  const auto why = [&](const std::string& role, std::uint32_t count) {
+    const auto scaled = world.run().scale(role, count, world.now());
+    return scaled ? "done" : scaled.error().message;
+  };
+  EXPECT_THAT(why("shard", 1), testing::HasSubstr("there are 2 nodes of shard; fewer"));
+  EXPECT_THAT(why("shard", 257), testing::HasSubstr("more than 256"));
+  EXPECT_THAT(why("environment", 65), testing::HasSubstr("actors.max = 64"));
+  EXPECT_THAT(why("learner", 2), testing::HasSubstr("not in \"learner\""));
+  world.run().stop("stop.actor_steps reached", false, false, world.now());
+  EXPECT_THAT(why("shard", 3), testing::HasSubstr("stopping: stop.actor_steps reached"));
+  World together(options());
+  EXPECT_THAT(together.run().scale("shard", 2, together.now()).error().message,
+              testing::HasSubstr("replay.placement is learner"));
+}
+
+TEST(RunStateScale, AddedNodesAreThereAgainAfterAResume) {
+  World world(own_shards());
+  world.serve_all();
+  ASSERT_TRUE(world.run().scale("shard", 4, world.now()));
+  for (std::uint32_t i = 0; i < 4; ++i) world.run().shard_reported(i, {10, 10, 0});
+  const auto counters = counters_from_json(counters_json(world.run(), world.now()));
+  ASSERT_TRUE(counters) << counters.error().message;
+  EXPECT_EQ(counters->shards, 4U);
+  EXPECT_EQ(counters->actors, 0U);
+  const RunState resumed(own_shards(), plan_topology(own_shards(), counters->shards), *counters,
+                         world.now());
+  EXPECT_EQ(resumed.shards().size(), 4U);
+  EXPECT_EQ(resumed.actor_steps(), 40U);
+  EXPECT_EQ(resumed.counters().lost_with_shard, 0U);
+  EXPECT_EQ(resumed.state_of("shard-3"), "starting");
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+// How a run grows while it goes on.
+#include "actors/roles/run_state.hpp"
+
+namespace troupe::actors {
+namespace {
+
+constexpr std::int64_t kMostShards = 256;  // as replay.shards
+
+}  // namespace
+
+Result<std::string> RunState::scale(const std::string& role, std::uint32_t count, Time now) {
+  const auto refuse = [](const std::string& why) {
+    return troupe::fail(ErrorCode::kInvalidArgument, why);
+  };
+  if (phase_ != Phase::kRunning) return refuse("the run is stopping: " + end_text_);
+  const bool shards = role == "shard";
+  if (!shards && role != "environment")
+    return refuse("a run can be scaled in shard and environment, not in \"" + role + "\"");
+  std::uint32_t present = 0;
+  for (const NodePlan& node : plan_) present += node.role == role ? 1 : 0;
+  if (shards && options_.replay.placement != "own")
+    return refuse(
+        "replay.placement is learner: its shards live in the learner's process and stay " +
+        std::to_string(options_.replay.shards));
+  const std::int64_t most = shards ? kMostShards : options_.actors.max;
+  if (static_cast<std::int64_t>(count) > most)
+    return refuse(std::to_string(count) + " nodes of " + role + " are more than " +
+                  (shards ? "" : "actors.max = ") + std::to_string(most));
+  if (!shards && present == 0)
+    return refuse("the run trains from replay.prefill alone and counts updates, not actor steps");
+  if (count < present)
+    return refuse("there are " + std::to_string(present) + " nodes of " + role +
+                  "; fewer are not possible while the run goes on");
+  const std::string name = shards ? "shard-" : "actor-";
+  for (std::uint32_t i = present; i < count; ++i)
+    start(add_node({name + std::to_string(i), role, i}), now);
+  if (shards) shards_.resize(std::max<std::size_t>(shards_.size(), count));
+  (shards ? counters_.shards : counters_.actors) = count;
+  const std::string text =
+      role + " nodes: " + std::to_string(present) + " -> " + std::to_string(count);
+  tell("", "info", "scaled", text);
+  return text;
+}
+
+}  // namespace troupe::actors

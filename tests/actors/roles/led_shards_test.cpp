@@ -1,0 +1,104 @@
+// Shards that insert as far as their sampler allows, through the real messages.
+#include <gtest/gtest.h>
+
+#include "tests/actors/roles/sampled_shards.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using namespace troupe::actors::testing;
+
+TEST(LedShards, InsertOnlyAsFarAsTheSamplerAllowsAndGoOnWhenItSamples) {
+  std::vector<std::unique_ptr<Shard>> shards;
+  for (std::uint32_t i = 0; i < 2; ++i) shards.push_back(std::make_unique<Shard>(led_table(i)));
+  std::vector<std::unique_ptr<ChannelClient>> actors;
+  for (std::uint32_t i = 0; i < 2; ++i)
+    actors.push_back(
+        open_channel_client(shards[i]->server->data_endpoint(), "actor-" + std::to_string(i) + ".1")
+            .value());
+  // SPI 1, min size 10, error buffer 6: 16 items without a sample.
+  const auto source = remote_source(shards, source_options(4, {10, 1, 6}));
+  std::uint64_t sequence[2] = {0, 0};
+  const auto offer = [&](std::size_t actor, int chunks) {
+    for (int i = 0; i < chunks; ++i)
+      ASSERT_TRUE(actors[actor]->send(
+          segment(episode(sequence[actor]++, 2, 1, static_cast<std::uint32_t>(actor)))));
+  };
+  const auto inserted = [&] {
+    return shards[0]->table().statistics().inserted_items +
+           shards[1]->table().statistics().inserted_items;
+  };
+  offer(0, 2);
+  offer(1, 20);
+  // Two batches wait with the source and one is taken, so 12 samples at most are drawn.
+  replay::Batch* batch = source->next(kPatience);
+  ASSERT_NE(batch, nullptr);
+  ASSERT_TRUE(eventually([&] { return inserted() >= 26; })) << inserted();
+  std::this_thread::sleep_for(milliseconds{50});
+  EXPECT_LE(inserted(), 28U);  // 16 + 12
+  EXPECT_EQ(shards[0]->table().statistics().inserted_items, 4U);
+  EXPECT_GT(shards[1]->table().statistics().insert_blocked_ms, 0U);
+  for (int i = 0; i < 7; ++i) {
+    source->release(batch);
+    batch = source->next(kPatience);
+    ASSERT_NE(batch, nullptr) << source->waiting_on();
+  }
+  ASSERT_TRUE(eventually([&] { return inserted() == 44; })) << inserted();
+  // The first shard's actor wakes up: nothing that the second did not use is withheld from it.
+  offer(0, 4);
+  for (int i = 0; i < 4; ++i) {
+    source->release(batch);
+    batch = source->next(kPatience);
+    ASSERT_NE(batch, nullptr) << source->waiting_on();
+  }
+  EXPECT_TRUE(eventually([&] { return inserted() == 52; })) << inserted();
+}
+
+TEST(LedShards, AReplacementFillsUpAndKeepsTheRatio) {
+  std::vector<std::unique_ptr<Shard>> shards;
+  for (std::uint32_t i = 0; i < 2; ++i) shards.push_back(std::make_unique<Shard>(led_table(i)));
+  const auto source = remote_source(shards, source_options(8, {20, 2, 40}));
+  std::vector<std::string> endpoints;
+  for (const auto& shard : shards) endpoints.push_back(shard->server->sample_endpoint());
+  std::uint64_t sequence = 0, taken = 0, inserted_by_dead = 0;
+  const auto run = [&](int batches) {
+    std::vector<std::unique_ptr<ChannelClient>> actors;
+    std::jthread feeder([&](const std::stop_token& stop) {
+      for (std::uint32_t i = 0; i < 2; ++i)
+        actors.push_back(open_channel_client(shards[i]->server->data_endpoint(),
+                                             "actor-" + std::to_string(i) + ".1")
+                             .value());
+      while (!stop.stop_requested())
+        for (auto& actor : actors) {
+          (void)actor->send(segment(episode(sequence++, 2, 1)));
+          while (!actor->receive(milliseconds{1}) && !stop.stop_requested()) {
+          }
+        }
+    });
+    for (int i = 0; i < batches; ++i) {
+      replay::Batch* batch = source->next(kPatience);
+      ASSERT_NE(batch, nullptr) << source->waiting_on();
+      source->release(batch);
+      ++taken;
+    }
+  };
+  run(60);
+  inserted_by_dead = shards[1]->table().statistics().inserted_items;
+  EXPECT_GT(inserted_by_dead, 0U);
+  shards[1].reset();
+  source->set_endpoints({endpoints[0], ""});
+  shards[1] = std::make_unique<Shard>(led_table(1, 10));
+  source->set_endpoints({endpoints[0], shards[1]->server->sample_endpoint()});
+  run(120);
+  const std::uint64_t fresh = shards[1]->table().statistics().inserted_items;
+  EXPECT_GT(fresh, 20U);
+  const SourceFigures figures = source->figures();
+  EXPECT_GE(figures.inserted, shards[0]->table().statistics().inserted_items + inserted_by_dead);
+  // Within the band by the sampler's own counts, whatever died.
+  EXPECT_LE(figures.cursor, 80);
+  EXPECT_GE(figures.cursor, 0);
+  EXPECT_GE(figures.sampled, taken * 8);
+}
+
+}  // namespace
+}  // namespace troupe::actors
