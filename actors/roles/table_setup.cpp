@@ -20,6 +20,9 @@ replay::TableOptions table_options(const RunOptions& options, std::uint32_t inde
   table.n_step = options.learners.learner.d4pg.n_step;
   table.discount = options.learners.learner.d4pg.discount;
   table.selector = options.replay.selector;
+  table.compression = column_compression(options.replay).value_or(replay::ColumnCompression{});
+  if (!options.replay.disk.folder.empty())
+    table.disk = {options.replay.disk.folder, options.replay.disk.bytes / shards};
   table.shard = index;
   table.shard_epoch = epoch;
   table.seed = stream_seed(static_cast<std::uint64_t>(options.seed), "replay", index, epoch);
