@@ -3,9 +3,13 @@
 
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "envs/spec/random.hpp"
 #include "replay/table.hpp"
 
 namespace troupe::replay {
@@ -13,7 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kChunkSteps = 64, kPixelChunkSteps = 12, kStack = 3;
+constexpr std::uint32_t kChunkSteps = 64, kPixelChunkSteps = 12, kStack = 3, kFrames = 64;
+constexpr int kSide = 84;
+constexpr std::size_t kFrameBytes = std::size_t{kSide} * kSide * 3;
 
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -45,24 +51,26 @@ Result<Shape> shape_of(const std::string& name) {
 }
 
 // Plays the environment: copies one observation, action and reward a step into chunks of one
-// endless episode.
+// endless episode. The observations take turns.
 class Source {
  public:
-  explicit Source(const Shape& shape)
+  Source(const Shape& shape, std::vector<std::uint8_t> observations)
       : shape_(shape),
-        observation_(shape.signature.observation[0].bytes(), std::uint8_t{1}),
+        observation_bytes_(shape.signature.observation[0].bytes()),
+        observations_(std::move(observations)),
         action_(shape.signature.step[0].bytes(), std::uint8_t{0}) {}
 
   ChunkPtr next() {
     const std::uint32_t steps = shape_.chunk_steps;
     auto chunk = std::make_shared<Chunk>();
     chunk->header = {.sequence = sequence_++, .first_step = first_, .steps = steps, .spec_hash = 1};
-    chunk->observation.emplace_back().reserve(steps * observation_.size());
+    chunk->observation.emplace_back().reserve(steps * observation_bytes_);
     chunk->step.emplace_back().reserve(steps * action_.size());
     chunk->reward.reserve(steps);
     for (std::uint32_t i = 0; i < steps; ++i) {
-      chunk->observation[0].insert(chunk->observation[0].end(), observation_.begin(),
-                                   observation_.end());
+      const std::size_t shown = (first_ + i) % (observations_.size() / observation_bytes_);
+      const auto* one = observations_.data() + shown * observation_bytes_;
+      chunk->observation[0].insert(chunk->observation[0].end(), one, one + observation_bytes_);
       chunk->step[0].insert(chunk->step[0].end(), action_.begin(), action_.end());
       chunk->reward.push_back(static_cast<float>(i));
     }
@@ -72,7 +80,8 @@ class Source {
 
  private:
   const Shape& shape_;
-  const std::vector<std::uint8_t> observation_, action_;
+  const std::size_t observation_bytes_;
+  const std::vector<std::uint8_t> observations_, action_;
   std::uint64_t sequence_ = 0;
   std::uint32_t first_ = 0;
 };
@@ -114,7 +123,42 @@ double measure_memcpy(std::size_t bytes, double seconds) {
   return static_cast<double>(copies * bytes) / since(start);
 }
 
+Result<std::vector<std::uint8_t>> observations_of(const ReplayBenchmarkOptions& options,
+                                                  const Shape& shape) {
+  const std::size_t bytes = shape.signature.observation[0].bytes();
+  if (shape.sequence == 0) return std::vector<std::uint8_t>(bytes, std::uint8_t{1});
+  if (options.frames.empty()) return benchmark_frames(kFrames);
+  std::ifstream file(options.frames, std::ios::binary);
+  if (!file) return fail(ErrorCode::kNotFound, "cannot open " + options.frames.string());
+  std::vector<std::uint8_t> frames{std::istreambuf_iterator<char>(file), {}};
+  if (frames.empty() || frames.size() % bytes != 0)
+    return fail(ErrorCode::kInvalidArgument,
+                options.frames.string() + " has " + std::to_string(frames.size()) +
+                    " bytes, no number of frames of " + std::to_string(bytes));
+  return frames;
+}
+
 }  // namespace
+
+std::vector<std::uint8_t> benchmark_frames(std::uint32_t count) {
+  std::vector<std::uint8_t> frames;
+  frames.reserve(count * kFrameBytes);
+  Random random(0);
+  constexpr int kShades[3] = {200, 120, 60};
+  for (int t = 0; t < static_cast<int>(count); ++t)
+    for (int y = 0; y < kSide; ++y)
+      for (int x = 0; x < kSide; ++x) {
+        const int ground = (x * 8 / (y + 4) + (t + y) / 6) % 2 * 40 + 90;
+        const int dx = x - 20 - t % 44, dy = y - 50;
+        for (int channel = 0; channel < 3; ++channel) {
+          const int picture = (y < 30 ? 180 - y : ground) + 10 * channel;
+          const int shown = dx * dx + dy * dy < 120 ? kShades[channel] : picture;
+          const int noise = random.uniform() < 0.02 ? 1 : 0;
+          frames.push_back(static_cast<std::uint8_t>(shown ^ noise));
+        }
+      }
+  return frames;
+}
 
 Result<ReplayBenchmark> benchmark_replay(const ReplayBenchmarkOptions& options) {
   auto shape = shape_of(options.shape);
@@ -126,11 +170,15 @@ Result<ReplayBenchmark> benchmark_replay(const ReplayBenchmarkOptions& options) 
   TableOptions table_options;
   table_options.capacity = shape->items;
   table_options.n_step = options.n_step;
-  if (shape->sequence > 0)
+  if (shape->sequence > 0) {
     table_options.items = {.kind = ItemShape::Kind::kSequence, .length = shape->sequence};
+    table_options.compression = {{"pixels", options.compression}};
+  }
   auto table = Table::create(table_options, shape->signature);
   if (!table) return tl::unexpected(table.error());
-  Source source(*shape);
+  auto observations = observations_of(options, *shape);
+  if (!observations) return tl::unexpected(observations.error());
+  Source source(*shape, *std::move(observations));
   while ((*table)->statistics().held_items < static_cast<std::uint64_t>(shape->items))
     (*table)->try_insert(source.next());
 
@@ -146,9 +194,10 @@ Result<ReplayBenchmark> benchmark_replay(const ReplayBenchmarkOptions& options) 
   result.memcpy_bytes_per_second =
       measure_memcpy(row * static_cast<std::size_t>(options.batch), options.seconds / 4);
   const TableStatistics statistics = (*table)->statistics();
-  const double records = static_cast<double>(statistics.held_items) * sizeof(ItemRecord);
-  result.bytes_per_item = (static_cast<double>(statistics.bytes_held) + records) /
-                          static_cast<double>(statistics.held_items);
+  result.bytes_per_item =
+      static_cast<double>(statistics.memory_bytes) / static_cast<double>(statistics.held_items);
+  result.raw_bytes_per_item =
+      static_cast<double>(statistics.raw_bytes) / static_cast<double>(statistics.held_items);
   return result;
 }
 

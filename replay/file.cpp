@@ -77,6 +77,7 @@ void SectionWriter::flush() {
 
 void SectionWriter::write(std::span<const std::uint8_t> bytes) {
   checksum_ = crc32c(bytes, checksum_);
+  file_checksum_ = crc32c(bytes, file_checksum_);
   written_ += bytes.size();
   while (!bytes.empty()) {
     const std::size_t count = std::min(bytes.size(), kBuffer - buffer_.size());
@@ -151,6 +152,17 @@ Result<void> SectionReader::read(std::uint64_t count, std::vector<std::uint8_t>&
   }
   position_ += count;
   checksum_ = crc32c(bytes, checksum_);
+  file_checksum_ = crc32c(bytes, file_checksum_);
+  return {};
+}
+
+Result<void> SectionReader::skip(std::uint64_t count) {
+  std::vector<std::uint8_t> bytes;
+  while (count > 0) {
+    const std::uint64_t piece = std::min<std::uint64_t>(count, kBuffer);
+    if (auto good = read(piece, bytes); !good) return good;
+    count -= piece;
+  }
   return {};
 }
 

@@ -45,6 +45,9 @@ class SectionWriter {
   void end_section();
   // Syncs the file, renames it to `path` and syncs the directory. Returns the bytes written.
   Result<std::uint64_t> commit();
+  std::uint64_t written() const { return written_; }
+  // CRC-32C of all that was written.
+  std::uint32_t file_checksum() const { return file_checksum_; }
 
  private:
   SectionWriter(const std::filesystem::path& path, std::filesystem::path temporary, int descriptor);
@@ -54,7 +57,7 @@ class SectionWriter {
   FileHandle file_;
   std::vector<std::uint8_t> buffer_;
   std::uint64_t written_ = 0;
-  std::uint32_t checksum_ = 0;
+  std::uint32_t checksum_ = 0, file_checksum_ = 0;
   std::string error_;  // the first one
   bool committed_ = false;
 };
@@ -68,6 +71,10 @@ class SectionReader {
   std::uint64_t remaining() const { return file_bytes_ - position_; }
   std::uint64_t section_remaining() const { return section_end_ - position_; }
 
+  // Of all that was read so far.
+  std::uint32_t file_checksum() const { return file_checksum_; }
+  // Reads `count` bytes for the checksums alone.
+  Result<void> skip(std::uint64_t count);
   // Replaces `bytes` by the next `count` ones; kCorrupt, before allocating, when there are fewer.
   Result<void> read(std::uint64_t count, std::vector<std::uint8_t>& bytes);
   // kCorrupt when the next section has another tag or does not fit into the file, and when a
@@ -83,7 +90,7 @@ class SectionReader {
   std::filesystem::path path_;
   FileHandle file_;
   std::uint64_t file_bytes_ = 0, position_ = 0, section_end_ = 0;
-  std::uint32_t checksum_ = 0;
+  std::uint32_t checksum_ = 0, file_checksum_ = 0;
   std::string section_;
 };
 

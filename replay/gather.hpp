@@ -8,6 +8,8 @@
 namespace troupe::replay {
 
 // observation columns | step columns | reward | discount | "next_" + observation columns | weight.
+// An observation column with a frame stack of k has an axis of k rows, the newest last, before its
+// own; before the episode's first row stands that row again.
 std::vector<Column> batch_columns_of(const Signature& signature);
 
 // Of sequences and episodes, with L = shape.length steps on a time axis before each column's own:
@@ -23,10 +25,13 @@ std::vector<Column> batch_columns_of(const Signature& signature);
 std::vector<Column> batch_columns_of(const Signature& signature, const ItemShape& shape);
 
 // The batch has batch_columns_of(signature), and gather_spans' that of the shape. kInvalidArgument
-// when it has another number of rows.
+// when it has another number of rows; kCorrupt, naming the chunk, when packed rows cannot be read.
 Result<void> gather(const SampledItems& items, const Signature& signature, Batch& batch);
 Result<void> gather_spans(const SampledItems& items, const Signature& signature,
                           const ItemShape& shape, double discount, Batch& batch);
+// One column as batches show it.
+Column shown(const Signature& signature, std::size_t observation);
+tl::unexpected<Error> corrupt_chunk(const PackedChunk& chunk);
 Result<void> check_rows(const SampledItems& items, const Batch& batch);
 
 }  // namespace troupe::replay

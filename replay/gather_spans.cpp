@@ -4,56 +4,64 @@
 
 #include "replay/gather.hpp"
 #include "replay/importance.hpp"
+#include "replay/item_rows.hpp"
 
 namespace troupe::replay {
 namespace {
 
-// Where the rows of one column go: `rows` of them for each item.
+// Where the rows of one column go: `rows` of them for each item, of so many bytes each.
 struct Target {
   std::uint8_t* data = nullptr;
   std::size_t rows = 0, row_bytes = 0;
+  std::uint32_t stack = 1;
 
   std::uint8_t* row(std::size_t item, std::size_t index) const {
     return data + (item * rows + index) * row_bytes;
   }
-  void copy(std::size_t item, std::size_t to, const std::vector<std::uint8_t>& from,
-            std::size_t first, std::size_t count) const {
-    std::memcpy(row(item, to), from.data() + first * row_bytes, count * row_bytes);
-  }
   void clear(std::size_t item, std::size_t from) const {
     std::memset(row(item, from), 0, (rows - from) * row_bytes);
   }
+  RowTarget shown() const { return {data, row_bytes / stack, stack}; }
 };
 
 class SpanGather {
  public:
-  SpanGather(const Signature& signature, const ItemShape& shape, double discount, Batch& batch)
-      : shape_(shape), discount_(static_cast<float>(discount)), batch_(batch) {
-    for (std::size_t i = 0; i < signature.observation.size(); ++i)
+  SpanGather(const SampledItems& items, const Signature& signature, const ItemShape& shape,
+             double discount, Batch& batch)
+      : shape_(shape),
+        discount_(static_cast<float>(discount)),
+        chains_(items.chains),
+        batch_(batch),
+        reader_(thread_row_reader()) {
+    for (std::size_t i = 0; i < signature.observation.size(); ++i) {
       observation_.push_back(next_target(shape.length + 1));
+      observation_.back().stack = signature.stack(i);
+    }
     for (std::size_t i = 0; i < signature.step.size(); ++i)
       step_.push_back(next_target(shape.length));
     for (Target* target : {&reward_, &discounts_, &mask_, &first_})
       *target = next_target(shape.length);
   }
 
-  void item(std::size_t i, const SampledItem& item, const std::vector<ChunkPtr>& middle) const {
+  // False when a chunk cannot be read.
+  bool item(std::size_t i, const SampledItem& item) {
+    const ItemRows rows(item, chains_, reader_);
     std::size_t done = 0;
-    copy(i, done, *item.chunk, item.row, item.steps);
-    // The chunks between are whole; the last one has the rest, or only s_{t+k}.
-    for (std::size_t next = item.middle; item.next_chunk && done + item.next_row < item.steps;
-         ++next)
-      copy(i, done, *middle[next], 0, item.steps - done);
-    if (item.next_chunk) copy(i, done, *item.next_chunk, 0, item.next_row);
-    const Chunk& last = item.next_chunk ? *item.next_chunk : *item.chunk;
+    while (done < item.steps) {
+      const auto place = rows.place(done, false);
+      if (!copy(i, done, rows, place, item.steps - done)) return false;
+    }
+    const auto last = rows.place(done, true);
     for (std::size_t c = 0; c < observation_.size(); ++c) {
-      observation_[c].copy(i, done, last.observation[c], item.next_row, 1);
-      observation_[c].clear(i, done + 1);
+      const Target& target = observation_[c];
+      if (!rows.stack(last, c, target.shown(), target.row(i, done))) return false;
+      target.clear(i, done + 1);
     }
     for (const Target& target : step_) target.clear(i, done);
     for (const Target* target : {&reward_, &discounts_, &mask_, &first_}) target->clear(i, done);
     for (std::size_t t = 0; t < std::min<std::size_t>(shape_.burn_in, done); ++t)
       floats(mask_, i)[t] = 0;
+    return true;
   }
 
  private:
@@ -65,28 +73,42 @@ class SpanGather {
     return reinterpret_cast<float*>(target.row(item, 0));
   }
 
-  // At most `most` steps of the chunk from `row` on, behind the `done` ones.
-  void copy(std::size_t item, std::size_t& done, const Chunk& chunk, std::size_t row,
-            std::size_t most) const {
-    const std::size_t count = std::min<std::size_t>(most, chunk.header.steps - row);
-    if (count == 0) return;
-    for (std::size_t c = 0; c < observation_.size(); ++c)
-      observation_[c].copy(item, done, chunk.observation[c], row, count);
+  // At most `most` steps of one chunk from `place` on, behind the `done` ones.
+  bool copy(std::size_t item, std::size_t& done, const ItemRows& rows, const ItemRows::Place& place,
+            std::size_t most) {
+    const PackedChunk& chunk = *rows.chunks()[place.chunk];
+    const std::size_t row = place.row, count = std::min<std::size_t>(most, chunk.steps() - row);
+    bool good = true;
+    for (std::size_t c = 0; c < observation_.size(); ++c) {
+      const Target& target = observation_[c];
+      if (target.stack == 1) {
+        good = reader_.copy(chunk, c, row, count, target.row(item, done)) && good;
+        continue;
+      }
+      for (std::size_t t = 0; t < count; ++t)
+        good = rows.stack({place.chunk, static_cast<std::uint32_t>(row + t)}, c, target.shown(),
+                          target.row(item, done + t)) &&
+               good;
+    }
     for (std::size_t c = 0; c < step_.size(); ++c)
-      step_[c].copy(item, done, chunk.step[c], row, count);
-    std::memcpy(floats(reward_, item) + done, chunk.reward.data() + row, count * sizeof(float));
+      good = reader_.copy(chunk, observation_.size() + c, row, count, step_[c].row(item, done)) &&
+             good;
+    std::memcpy(floats(reward_, item) + done, chunk.rewards().data() + row, count * sizeof(float));
     std::fill_n(floats(discounts_, item) + done, count, discount_);
     std::fill_n(floats(mask_, item) + done, count, 1.0F);
     std::fill_n(floats(first_, item) + done, count, 0.0F);
-    if (chunk.header.first_step + row == 0) floats(first_, item)[done] = 1;
-    if (chunk.header.end == EpisodeEnd::kTerminated && row + count == chunk.header.steps)
+    if (chunk.first_step() + row == 0) floats(first_, item)[done] = 1;
+    if (chunk.end() == EpisodeEnd::kTerminated && row + count == chunk.steps())
       floats(discounts_, item)[done + count - 1] = 0;
     done += count;
+    return good;
   }
 
   const ItemShape& shape_;
   float discount_;
+  const std::vector<PackedPtr>& chains_;
   Batch& batch_;
+  RowReader& reader_;
   int column_ = 0;
   std::vector<Target> observation_, step_;
   Target reward_, discounts_, mask_, first_;
@@ -102,7 +124,8 @@ std::vector<Column> batch_columns_of(const Signature& signature, const ItemShape
     column.shape.insert(column.shape.begin(), rows);
     columns.push_back(std::move(column));
   };
-  for (const Column& column : signature.observation) add(column, length + 1);
+  for (std::size_t i = 0; i < signature.observation.size(); ++i)
+    add(shown(signature, i), length + 1);
   for (const Column& column : signature.step) add(column, length);
   for (const char* name : {"reward", "discount", "mask", "first"})
     add({name, DType::kF32, {}}, length);
@@ -113,12 +136,12 @@ std::vector<Column> batch_columns_of(const Signature& signature, const ItemShape
 Result<void> gather_spans(const SampledItems& items, const Signature& signature,
                           const ItemShape& shape, double discount, Batch& batch) {
   if (auto fits = check_rows(items, batch); !fits) return fits;
-  const SpanGather gather(signature, shape, discount, batch);
+  SpanGather gather(items, signature, shape, discount, batch);
   for (std::size_t i = 0; i < items.items.size(); ++i) {
     const SampledItem& item = items.items[i];
-    gather.item(i, item, items.middle);
+    if (!gather.item(i, item)) return corrupt_chunk(*item.chunk);
     batch.keys[i] = {items.shard, items.shard_epoch, item.slot, item.generation};
-    batch.versions[i] = item.chunk->header.parameter_version;
+    batch.versions[i] = item.chunk->parameter_version();
   }
   importance_weights(items, batch.floats("weight"));
   return {};

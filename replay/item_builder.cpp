@@ -22,8 +22,8 @@ Result<void> check_item_shape(const ItemShape& shape) {
   return {};
 }
 
-ItemBuilder::ItemBuilder(const ItemShape& shape, double discount)
-    : shape_(shape), discount_(discount) {}
+ItemBuilder::ItemBuilder(const ItemShape& shape, double discount, std::uint32_t lead)
+    : shape_(shape), discount_(discount), lead_(lead) {}
 
 void ItemBuilder::Addition::clear() {
   items.clear();
@@ -76,6 +76,12 @@ std::uint64_t ItemBuilder::advance(Progress& p, const ChunkHeader& header, Emit 
     return position < p.end || (ends && position == p.end);
   };
   std::uint64_t dropped = 0;
+  // A window that begins within an episode has no frames for the stacks of its first steps.
+  if (const std::uint64_t whole = p.origin > 0 ? p.origin + lead_ : 0; p.owned < whole) {
+    const std::uint64_t skipped = std::min(whole, p.end);
+    dropped += skipped - p.owned;
+    p.owned = p.next_item = skipped;
+  }
   switch (shape_.kind) {
     case ItemShape::Kind::kNStep:
       for (; p.next_item < p.end && (ends || known(p.next_item + length)); ++p.next_item)
@@ -93,7 +99,7 @@ std::uint64_t ItemBuilder::advance(Progress& p, const ChunkHeader& header, Emit 
         emit(p.next_item, static_cast<std::uint32_t>(p.end - p.next_item),
              static_cast<std::uint32_t>(p.end - p.owned));
       else
-        dropped = p.end - p.owned;
+        dropped += p.end - p.owned;
       p.next_item = p.owned = p.end;
       break;
     case ItemShape::Kind::kEpisode:
@@ -101,7 +107,7 @@ std::uint64_t ItemBuilder::advance(Progress& p, const ChunkHeader& header, Emit 
       if (p.origin == 0 && p.end <= length)
         emit(0, static_cast<std::uint32_t>(p.end), static_cast<std::uint32_t>(p.end));
       else
-        dropped = p.end - p.owned;
+        dropped += p.end - p.owned;
       p.next_item = p.owned = p.end;
       break;
   }
@@ -146,8 +152,8 @@ void ItemBuilder::mark(const ChunkHeader& header, Addition& out) {
   seen.insert(header.sequence);
 }
 
-void ItemBuilder::add(const ChunkPtr& chunk, ChunkSlot slot, Addition& out) {
-  const ChunkHeader& header = chunk->header;
+void ItemBuilder::add(const PackedPtr& chunk, ChunkSlot slot, Addition& out) {
+  const ChunkHeader header = chunk->header();
   mark(header, out);
   const Stream stream{header.worker, header.environment};
   auto found = windows_.find(stream);
@@ -177,16 +183,24 @@ void ItemBuilder::build(Window& window, const ChunkHeader& last, Addition& out) 
   Progress& progress = window.progress;
   if (!shape_.is_span()) {
     rewards_.clear();
-    for (const OpenChunk& open : window.chunks)
-      rewards_.insert(rewards_.end(), open.chunk->reward.begin(), open.chunk->reward.end());
+    for (const OpenChunk& open : window.chunks) {
+      const auto rewards = open.chunk->rewards();
+      rewards_.insert(rewards_.end(), rewards.begin(), rewards.end());
+    }
   }
   const std::uint64_t before = progress.owned;
-  auto holder = window.chunks.begin();
+  // Of the chunks that hold an item's first step and its first row.
+  auto holder = window.chunks.begin(), first = window.chunks.begin();
   const std::uint64_t dropped = advance(
       progress, last, [&](std::uint64_t position, std::uint32_t steps, std::uint32_t owned) {
         while (position >= holder->end()) ++holder;
-        BuiltItem item{.chunk = holder->slot,
-                       .row = static_cast<std::uint32_t>(position - holder->first),
+        const std::uint64_t in_episode = holder->chunk->first_step() + position - holder->first;
+        const auto lead = static_cast<std::uint32_t>(
+            std::min<std::uint64_t>({lead_, in_episode, position - window.chunks.front().first}));
+        while (position - lead >= first->end()) ++first;
+        BuiltItem item{.chunk = first->slot,
+                       .row = static_cast<std::uint32_t>(position - lead - first->first),
+                       .lead = lead,
                        .steps = steps,
                        .owned = owned};
         if (!shape_.is_span()) add_return(item, window, last, position);
@@ -195,7 +209,8 @@ void ItemBuilder::build(Window& window, const ChunkHeader& last, Addition& out) 
   out.dropped_steps += dropped;
   pending_steps_ -= progress.owned - before;
   const bool over = last.ends() && !shape_.across_episodes;
-  while (!window.chunks.empty() && (over || window.chunks.front().end() <= progress.next_item)) {
+  const std::uint64_t needed = first_needed(progress);
+  while (!window.chunks.empty() && (over || window.chunks.front().end() <= needed)) {
     out.released.push_back(window.chunks.front().slot);
     window.chunks.pop_front();
   }
@@ -217,6 +232,13 @@ std::vector<ChunkSlot> ItemBuilder::held_chunks() const {
   for (const auto& [stream, window] : windows_)
     for (const OpenChunk& open : window.chunks) slots.push_back(open.slot);
   return slots;
+}
+
+std::uint64_t ItemBuilder::memory_bytes() const {
+  // A node of a map has four words of its own, a deque one block of 512 bytes.
+  constexpr std::uint64_t kNode = 4 * sizeof(void*), kDeque = 576;
+  return seen_.size() * (sizeof(Seen) + kNode) +
+         windows_.size() * (sizeof(Window) + kNode + kDeque);
 }
 
 void ItemBuilder::save(ByteWriter& out) const {
@@ -252,7 +274,7 @@ bool ItemBuilder::belongs(const ChunkHeader& header, const Stream& stream) const
 }
 
 bool ItemBuilder::load(ByteReader& in, const Find& find) {
-  *this = ItemBuilder(shape_, discount_);
+  *this = ItemBuilder(shape_, discount_, lead_);
   for (auto count = in.take<std::uint64_t>(); count > 0 && in.ok(); --count) {
     const auto worker = in.take<std::uint32_t>();
     Seen seen;
@@ -289,13 +311,16 @@ bool ItemBuilder::load_chunks(Window& window, const Stream& stream,
   if (progress.origin > progress.owned || progress.owned > progress.end ||
       progress.origin > progress.next_item || progress.next_item > progress.end)
     return false;
+  if (progress.origin > 0 && progress.owned >= progress.origin + lead_ &&
+      progress.next_item < progress.origin + lead_)
+    return false;
   // Counted back from the end, where the positions are known.
   std::uint64_t end = progress.end;
   for (std::size_t i = slots.size(); i-- > 0;) {
-    ChunkPtr chunk = find(slots[i], i == 0 ? kNoChunk : slots[i - 1]);
-    if (!chunk || !belongs(chunk->header, stream) || chunk->header.steps > end - progress.origin)
+    PackedPtr chunk = find(slots[i], i == 0 ? kNoChunk : slots[i - 1]);
+    if (!chunk || !belongs(chunk->header(), stream) || chunk->steps() > end - progress.origin)
       return false;
-    const ChunkHeader& header = chunk->header;
+    const ChunkHeader header = chunk->header();
     Window expected;  // as the window stood before the chunk that follows
     expected.episode = header.episode;
     expected.next_step = header.first_step + header.steps;
@@ -304,13 +329,14 @@ bool ItemBuilder::load_chunks(Window& window, const Stream& stream,
       if (expected.episode != window.episode || expected.next_step != window.next_step ||
           expected.ended != window.ended)
         return false;
-    } else if (!continues(expected, window.chunks.front().chunk->header)) {
+    } else if (!continues(expected, window.chunks.front().chunk->header())) {
       return false;
     }
     end -= header.steps;
     window.chunks.push_front({slots[i], std::move(chunk), end});
   }
-  return window.chunks.empty() ? progress.next_item == progress.end : end <= progress.next_item;
+  return window.chunks.empty() ? progress.next_item == progress.end && lead_ == 0
+                               : end <= first_needed(progress);
 }
 
 }  // namespace troupe::replay

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 namespace troupe::replay {
 
-ItemStore::ItemStore(const TableOptions& options)
+ItemStore::ItemStore(const TableOptions& options, std::uint32_t lead)
     : options_(options),
-      builder_(options.shape(), options.discount),
+      builder_(options.shape(), options.discount, lead),
       limiter_(options.limiter),
       random_(options.seed) {
   // Address space only; pages are touched as items come. Growing later would copy under the lock.
@@ -19,41 +20,71 @@ ItemStore::ItemStore(const TableOptions& options)
                                   .expected_keys = expected};
   selector_ = make_selector(options.selector, selectors);
   remover_ = make_selector(options.remover, selectors);
-  items_.reserve(expected);
-  chunks_.reserve(expected);
-  for (std::int64_t k = 0; !options.items.is_span() && k <= options.n_step; ++k)
+  for (std::int64_t k = 0; !is_span() && k <= options.n_step; ++k)
     discounts_.push_back(static_cast<float>(std::pow(options.discount, static_cast<double>(k))));
 }
 
-ChunkSlot ItemStore::store_chunk(ChunkPtr chunk) {
-  bytes_held_ += chunk->bytes();
+// What is left goes to the cuts that still need it.
+ItemStore::~ItemStore() {
+  std::vector<PackedPtr> garbage;
+  for (std::size_t slot = 0; slot < chunks_.size(); ++slot)
+    if (chunks_[slot].chunk != nullptr) retire(PackedPtr::adopt(chunks_[slot].chunk), garbage);
+  for (std::size_t i = 0; i + 1 < keepers_.size(); ++i) keepers_[i]->later = keepers_[i + 1];
+}
+
+// Later cuts' chunks may be needed by earlier ones, never the other way round.
+void ItemStore::prune_keepers(std::vector<PackedPtr>& garbage) {
+  for (std::size_t i = keepers_.size(); i-- > 0;) {
+    if (!keepers_[i]->done.load(std::memory_order_acquire)) continue;
+    std::vector<PackedPtr>& to = i > 0 ? keepers_[i - 1]->chunks : garbage;
+    std::move(keepers_[i]->chunks.begin(), keepers_[i]->chunks.end(), std::back_inserter(to));
+    keepers_.erase(keepers_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void ItemStore::retire(PackedPtr chunk, std::vector<PackedPtr>& garbage) {
+  if (!keepers_.empty()) prune_keepers(garbage);
+  (keepers_.empty() ? garbage : keepers_.back()->chunks).push_back(std::move(chunk));
+}
+
+void ItemStore::account(const PackedChunk& chunk, bool held) {
+  const std::uint64_t sign = held ? 1 : ~std::uint64_t{0};  // unsigned -1
+  bytes_held_ += sign * chunk.bytes();
+  raw_bytes_ += sign * chunk.raw_bytes();
+  chunk_memory_ += sign * chunk.memory_bytes();
+  if (chunk.on_disk()) disk_bytes_ += sign * chunk.bytes();
+}
+
+ChunkSlot ItemStore::store_chunk(PackedPtr chunk) {
+  account(*chunk, true);
+  const StoredChunk stored{chunk.release(), StoredChunk::kNone, 1};
   if (free_chunks_.empty()) {
-    chunks_.push_back({std::move(chunk), StoredChunk::kNone, 1});
+    chunks_.push_back(stored);
     return static_cast<ChunkSlot>(chunks_.size() - 1);
   }
   const ChunkSlot slot = free_chunks_.back();
   free_chunks_.pop_back();
-  chunks_[slot] = {std::move(chunk), StoredChunk::kNone, 1};
+  chunks_.edit(slot) = stored;
   return slot;
 }
 
-void ItemStore::release_chunk(ChunkSlot slot, std::vector<ChunkPtr>& garbage) {
-  StoredChunk& stored = chunks_[slot];
+void ItemStore::release_chunk(ChunkSlot slot, std::vector<PackedPtr>& garbage) {
+  StoredChunk& stored = chunks_.edit(slot);
   if (--stored.references > 0) return;
-  bytes_held_ -= stored.chunk->bytes();
-  garbage.push_back(std::move(stored.chunk));
+  account(*stored.chunk, false);
+  retire(PackedPtr::adopt(stored.chunk), garbage);
   stored = StoredChunk{};
   free_chunks_.push_back(slot);
 }
 
-std::uint64_t ItemStore::insert(const ChunkPtr& chunk, std::optional<double> priority,
-                                std::vector<ChunkPtr>& garbage, bool prefilled) {
-  const std::uint32_t steps = chunk->header.steps;
+std::uint64_t ItemStore::insert(const PackedPtr& chunk, std::optional<double> priority,
+                                std::vector<PackedPtr>& garbage, bool prefilled) {
+  const std::uint32_t steps = chunk->steps();
   make_room(chunk->bytes(), garbage);
   const ChunkSlot slot = store_chunk(chunk);  // the builder's reference
   addition_.clear();
   builder_.add(chunk, slot, addition_);
-  if (addition_.continues) chunks_[addition_.previous].next = slot;
+  if (addition_.continues) chunks_.edit(addition_.previous).next = slot;
   const std::size_t items = addition_.items.size();
   (prefilled ? counters_.prefilled_steps : counters_.inserted_steps) += steps;
   (prefilled ? counters_.prefilled_items : counters_.inserted_items) += items;
@@ -66,39 +97,38 @@ std::uint64_t ItemStore::insert(const ChunkPtr& chunk, std::optional<double> pri
   return items;
 }
 
-void ItemStore::settle(std::vector<ChunkPtr>& garbage) {
+void ItemStore::settle(std::vector<PackedPtr>& garbage) {
   for (const ChunkSlot slot : addition_.released) release_chunk(slot, garbage);
   counters_.dropped_steps += addition_.dropped_steps;
   counters_.removed_steps += addition_.dropped_steps;
 }
 
-void ItemStore::abandon(std::uint32_t worker, std::vector<ChunkPtr>& garbage) {
+void ItemStore::abandon(std::uint32_t worker, std::vector<PackedPtr>& garbage) {
   addition_.clear();
   builder_.abandon(worker, addition_);
   settle(garbage);
 }
 
 void ItemStore::add_item(const BuiltItem& item, std::optional<double> priority,
-                         std::vector<ChunkPtr>& garbage) {
+                         std::vector<PackedPtr>& garbage) {
   if (held_items() >= static_cast<std::size_t>(options_.capacity)) remove_one(garbage);
+  const ItemRecord record{
+      .chunk = item.chunk,
+      .row = item.row & ItemRecord::kMaxRow,
+      .lead = item.lead & ItemRecord::kMaxLead,
+      .live = 1,
+      .value = is_span() ? item.owned : std::bit_cast<std::uint32_t>(item.reward),
+      .generation = next_generation_++};
   std::uint32_t slot = static_cast<std::uint32_t>(items_.size());
   if (free_items_.empty()) {
-    items_.emplace_back();
+    items_.push_back(record);
   } else {
-    slot = free_items_.back();
-    free_items_.pop_back();
+    slot = free_items_.front();
+    free_items_.pop_front();
+    items_.edit(slot) = record;
   }
-  const std::uint32_t generation = items_[slot].generation + 1;
-  items_[slot] = {
-      .chunk = item.chunk,
-      .row = item.row,
-      .steps = static_cast<std::uint16_t>(item.steps),
-      .terminal = item.terminal ? std::uint8_t{1} : std::uint8_t{0},
-      .live = 1,
-      .value = options_.items.is_span() ? item.owned : std::bit_cast<std::uint32_t>(item.reward),
-      .generation = generation};
   owned_steps_ += item.owned;
-  walk(item.chunk, item.row, item.steps, [&](ChunkSlot held) { ++chunks_[held].references; });
+  walk(record, [&](ChunkSlot held) { ++chunks_.edit(held).references; });
   selector_->insert(slot, priority);
   remover_->insert(slot, priority);
   if (!bounded()) return;
@@ -107,17 +137,17 @@ void ItemStore::add_item(const BuiltItem& item, std::optional<double> priority,
   draws_left_ += static_cast<std::uint64_t>(options_.max_times_sampled);
 }
 
-void ItemStore::remove(Selector::Key slot, std::vector<ChunkPtr>& garbage) {
+void ItemStore::remove(Selector::Key slot, std::vector<PackedPtr>& garbage) {
   if (bounded())
     draws_left_ -= static_cast<std::uint64_t>(options_.max_times_sampled) - times_sampled_[slot];
   selector_->erase(slot);
   remover_->erase(slot);
-  ItemRecord& item = items_[slot];
-  item.live = 0;
+  items_.edit(slot).live = 0;
+  const ItemRecord item = items_[slot];
   // Counted down only after the walk, which reads the links.
   std::vector<ChunkSlot>& span = addition_.released;
   const std::size_t first = span.size();
-  walk(item.chunk, item.row, item.steps, [&](ChunkSlot held) { span.push_back(held); });
+  walk(item, [&](ChunkSlot held) { span.push_back(held); });
   for (std::size_t i = first; i < span.size(); ++i) release_chunk(span[i], garbage);
   span.resize(first);
   free_items_.push_back(slot);
@@ -127,13 +157,13 @@ void ItemStore::remove(Selector::Key slot, std::vector<ChunkPtr>& garbage) {
   owned_steps_ -= owned_steps(item);
 }
 
-void ItemStore::make_room(std::uint64_t bytes, std::vector<ChunkPtr>& garbage) {
+void ItemStore::make_room(std::uint64_t bytes, std::vector<PackedPtr>& garbage) {
   if (options_.capacity_bytes == 0) return;
   const auto capacity = static_cast<std::uint64_t>(options_.capacity_bytes);
   while (bytes_held_ + bytes > capacity && held_items() > 0) remove_one(garbage);
 }
 
-std::uint64_t ItemStore::enforce_limits(std::vector<ChunkPtr>& garbage) {
+std::uint64_t ItemStore::enforce_limits(std::vector<PackedPtr>& garbage) {
   const std::uint64_t before = counters_.removed_items;
   for (Selector::Key slot = 0; slot < times_sampled_.size(); ++slot)
     if (items_[slot].live != 0 &&
@@ -162,35 +192,38 @@ std::string ItemStore::sample_block_reason(std::uint64_t n) const {
 void ItemStore::prefetch(std::span<const Selector::Drawn> drawn) const {
   for (const Selector::Drawn& one : drawn) __builtin_prefetch(&items_[one.key]);
   for (const Selector::Drawn& one : drawn) __builtin_prefetch(&chunks_[items_[one.key].chunk]);
-  for (const Selector::Drawn& one : drawn)
-    __builtin_prefetch(chunks_[items_[one.key].chunk].chunk.get());
+  for (const Selector::Drawn& one : drawn) __builtin_prefetch(chunks_[items_[one.key].chunk].chunk);
 }
 
-SampledItem ItemStore::sampled(const Selector::Drawn& drawn, std::vector<ChunkPtr>& middle) const {
+SampledItem ItemStore::sampled(const Selector::Drawn& drawn, std::vector<PackedPtr>& chains) const {
   const ItemRecord& item = items_[drawn.key];
-  const bool span = options_.items.is_span();
-  ChunkSlot last = item.chunk;
+  const bool chained = is_span() || builder_.lead() > 0;
   SampledItem result;
-  result.middle = static_cast<std::uint32_t>(middle.size());
-  result.next_row = walk(item.chunk, item.row, item.steps, [&](ChunkSlot slot) {
-    if (span && last != item.chunk) middle.push_back(chunks_[last].chunk);
+  result.chain = static_cast<std::uint32_t>(chains.size());
+  ChunkSlot last = item.chunk;
+  const Reach reach = walk(item, [&](ChunkSlot slot) {
+    if (chained) chains.push_back(PackedPtr::share(chunks_[slot].chunk));
     last = slot;
   });
-  result.chunk = chunks_[item.chunk].chunk;
-  if (last != item.chunk) result.next_chunk = chunks_[last].chunk;
-  result.row = item.row;
-  result.steps = item.steps;
+  result.chain_size = static_cast<std::uint32_t>(chains.size()) - result.chain;
+  result.chunk = PackedPtr::share(chunks_[reach.begin].chunk);
+  if (last != reach.begin) result.next_chunk = PackedPtr::share(chunks_[last].chunk);
+  result.first_row = item.row;
+  result.lead = item.lead;
+  result.row = reach.row;
+  result.next_row = reach.next_row;
+  result.steps = reach.steps;
   result.slot = drawn.key;
   result.generation = item.generation;
-  if (!span) {
+  if (!is_span()) {
     result.reward = std::bit_cast<float>(item.value);
-    result.discount = item.terminal != 0 ? 0.0F : discounts_[item.steps];
+    result.discount = reach.terminal ? 0.0F : discounts_[reach.steps];
   }
   result.probability = drawn.probability;
   return result;
 }
 
-void ItemStore::draw(std::size_t n, SampledItems& out, std::vector<ChunkPtr>& garbage) {
+void ItemStore::draw(std::size_t n, SampledItems& out, std::vector<PackedPtr>& garbage) {
   const Selector::Population population = selector_->population();
   out.shard = options_.shard;
   out.shard_epoch = options_.shard_epoch;
@@ -204,18 +237,18 @@ void ItemStore::draw(std::size_t n, SampledItems& out, std::vector<ChunkPtr>& ga
     draw_bounded(n, out, garbage);
   } else {
     drawn_.clear();
-    for (std::size_t i = 0; i < n; ++i) drawn_.push_back(selector_->sample(random_));
+    selector_->sample_many(random_, n, drawn_);
     prefetch(drawn_);
-    for (const Selector::Drawn& one : drawn_) out.items.push_back(sampled(one, out.middle));
+    for (const Selector::Drawn& one : drawn_) out.items.push_back(sampled(one, out.chains));
   }
   limiter_.commit_sample(n);
 }
 
 // One by one, so that an item that leaves cannot be drawn again by the same call.
-void ItemStore::draw_bounded(std::size_t n, SampledItems& out, std::vector<ChunkPtr>& garbage) {
+void ItemStore::draw_bounded(std::size_t n, SampledItems& out, std::vector<PackedPtr>& garbage) {
   for (std::size_t i = 0; i < n; ++i) {
     const Selector::Drawn drawn = selector_->sample(random_);
-    out.items.push_back(sampled(drawn, out.middle));
+    out.items.push_back(sampled(drawn, out.chains));
     --draws_left_;
     if (++times_sampled_[drawn.key] == static_cast<std::uint64_t>(options_.max_times_sampled))
       remove(drawn.key, garbage);
@@ -234,6 +267,13 @@ bool ItemStore::update_priority(const ItemKey& key, double priority) {
   return current;
 }
 
+std::uint64_t ItemStore::memory_bytes() const {
+  return sizeof(*this) + chunk_memory_ + items_.bytes() + chunks_.bytes() +
+         sizeof(std::uint32_t) *
+             (free_items_.size() + free_chunks_.capacity() + times_sampled_.capacity()) +
+         selector_->memory_bytes() + remover_->memory_bytes() + builder_.memory_bytes();
+}
+
 void ItemStore::fill(TableStatistics& out) const {
   out.inserted_steps = counters_.inserted_steps;
   out.removed_steps = counters_.removed_steps;
@@ -250,6 +290,9 @@ void ItemStore::fill(TableStatistics& out) const {
   out.sampled_items = limiter_.samples();
   out.chunks = chunks_.size() - free_chunks_.size();
   out.bytes_held = bytes_held_;
+  out.raw_bytes = raw_bytes_;
+  out.memory_bytes = memory_bytes();
+  out.disk_bytes = disk_bytes_;
   out.duplicate_chunks = counters_.duplicate_chunks;
   out.stale_chunks = counters_.stale_chunks;
   out.not_finite_chunks = counters_.not_finite_chunks;

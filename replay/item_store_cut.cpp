@@ -16,7 +16,7 @@ void visit_counters(Counters& c, Visit visit) {
        {&c.inserted_steps, &c.removed_steps, &c.dropped_steps, &c.lost_steps, &c.inserted_items,
         &c.removed_items, &c.lost_items, &c.duplicate_chunks, &c.stale_chunks, &c.not_finite_chunks,
         &c.malformed_chunks, &c.priority_updates, &c.stale_priorities, &c.invalid_priorities,
-        &c.insert_blocked_ns, &c.sample_blocked_ns})
+        &c.insert_blocked_ns, &c.sample_blocked_ns, &c.prefilled_steps, &c.prefilled_items})
     visit(*counter);
 }
 
@@ -26,13 +26,18 @@ tl::unexpected<Error> corrupt(const std::string& what) {
 
 }  // namespace
 
-StoreCut ItemStore::cut() const {
+StoreCut ItemStore::cut() {
   StoreCut cut;
   cut.items = items_;
   cut.chunks = chunks_;
-  cut.state.reserve(4096 + 8 * items_.size() + 4 * (free_items_.size() + free_chunks_.size()));
+  const auto keeper = std::make_shared<CutKeeper>();
+  keepers_.push_back(keeper);
+  cut.keeper = std::shared_ptr<CutKeeper>(keeper.get(), [keeper](CutKeeper* kept) {
+    kept->done.store(true, std::memory_order_release);
+  });
   ByteWriter out(cut.state);
-  out.array(std::span<const std::uint32_t>(free_items_));
+  const std::vector<std::uint32_t> free_items(free_items_.begin(), free_items_.end());
+  out.array(std::span<const std::uint32_t>(free_items));
   out.array(std::span<const ChunkSlot>(free_chunks_));
   for (const std::uint64_t word : random_.state()) out.put(word);
   visit_counters(counters_, [&](std::uint64_t value) { out.put(value); });
@@ -41,28 +46,37 @@ StoreCut ItemStore::cut() const {
   selector_->save(out);
   remover_->save(out);
   out.array(std::span<const std::uint32_t>(times_sampled_));
-  out.put(counters_.prefilled_steps);
-  out.put(counters_.prefilled_items);
+  out.put(next_generation_);
   return cut;
 }
 
+// Whether every chunk that the item needs is there and they follow each other, so that walk() may
+// trust it.
 Result<void> ItemStore::check_item(const ItemRecord& item) const {
-  if (item.chunk >= chunks_.size() || !chunks_[item.chunk].chunk)
+  if (item.chunk >= chunks_.size() || chunks_[item.chunk].chunk == nullptr)
     return corrupt("an item refers to a chunk that is not there");
-  const StoredChunk* stored = &chunks_[item.chunk];
   const ItemShape& shape = builder_.shape();
-  if (item.row >= stored->chunk->header.steps || item.steps == 0 || item.steps > shape.length ||
-      owned_steps(item) > item.steps)
-    return corrupt("an item lies outside its chunk");
-  std::uint64_t row = std::uint64_t{item.row} + item.steps;
-  while (row > stored->chunk->header.steps ||
-         (row == stored->chunk->header.steps && !stored->chunk->header.ends())) {
-    const ChunkHeader& header = stored->chunk->header;
-    if (stored->next >= chunks_.size() || !chunks_[stored->next].chunk)
+  const StoredChunk* stored = &chunks_[item.chunk];
+  if (item.row >= stored->chunk->steps()) return corrupt("an item lies outside its chunk");
+  // The lead is what the stack asks for, or all that the episode has.
+  const std::uint64_t begin = std::uint64_t{stored->chunk->first_step()} + item.row;
+  if (item.lead > builder_.lead() || (item.lead < builder_.lead() && begin != 0))
+    return corrupt("an item lacks frames of its stack");
+  std::uint64_t row = item.row, lead = item.lead, steps = 0;
+  for (std::uint64_t left = lead + shape.length;;) {
+    const PackedChunk& chunk = *stored->chunk;
+    const std::uint64_t here = chunk.steps() - row, taken = std::min(left, here);
+    steps += taken;
+    left -= taken;
+    row += taken;
+    const bool at_end = taken == here && chunk.ends();
+    if (at_end && steps <= lead) return corrupt("an item's frames are of another episode");
+    if (row < chunk.steps() || (at_end && (left == 0 || !shape.across_episodes))) break;
+    if (stored->next >= chunks_.size() || chunks_[stored->next].chunk == nullptr)
       return corrupt("an item's last observation is not there");
-    row -= header.steps;
+    row -= chunk.steps();
     stored = &chunks_[stored->next];
-    const ChunkHeader& next = stored->chunk->header;
+    const ChunkHeader header = chunk.header(), next = stored->chunk->header();
     const bool follows =
         header.ends()
             ? shape.across_episodes && next.first_step == 0 && next.episode == header.episode + 1
@@ -71,43 +85,48 @@ Result<void> ItemStore::check_item(const ItemRecord& item) const {
         next.environment != header.environment)
       return corrupt("an item spans steps that do not follow each other");
   }
+  if (owned_steps(item) > steps - lead) return corrupt("an item owns more steps than it has");
   return {};
 }
 
 // Counts who needs each chunk, and refuses chunks that nobody needs.
 Result<void> ItemStore::count_references() {
-  for (StoredChunk& stored : chunks_) stored.references = 0;
-  for (const ChunkSlot slot : builder_.held_chunks()) ++chunks_[slot].references;
+  for (std::size_t slot = 0; slot < chunks_.size(); ++slot) chunks_.edit(slot).references = 0;
+  for (const ChunkSlot slot : builder_.held_chunks()) ++chunks_.edit(slot).references;
   owned_steps_ = 0;
-  for (const ItemRecord& item : items_) {
+  for (std::size_t slot = 0; slot < items_.size(); ++slot) {
+    const ItemRecord& item = items_[slot];
     if (item.live == 0) continue;
     if (auto good = check_item(item); !good) return good;
     owned_steps_ += owned_steps(item);
-    walk(item.chunk, item.row, item.steps, [&](ChunkSlot slot) { ++chunks_[slot].references; });
+    walk(item, [&](ChunkSlot needed) { ++chunks_.edit(needed).references; });
   }
-  bytes_held_ = 0;
   std::vector<bool> is_free(chunks_.size());
   for (const ChunkSlot slot : free_chunks_) {
     if (slot >= chunks_.size() || is_free[slot])
       return corrupt("a free chunk slot is listed twice");
     is_free[slot] = true;
   }
+  bytes_held_ = raw_bytes_ = chunk_memory_ = disk_bytes_ = 0;
   for (std::size_t slot = 0; slot < chunks_.size(); ++slot) {
     const StoredChunk& stored = chunks_[slot];
     if ((stored.references == 0) != is_free[slot] || (stored.chunk == nullptr) != is_free[slot])
       return corrupt("chunk slot " + std::to_string(slot) + " is neither free nor needed");
-    if (stored.chunk) bytes_held_ += stored.chunk->bytes();
+    if (stored.chunk != nullptr) account(*stored.chunk, true);
   }
   return {};
 }
 
 Result<void> ItemStore::adopt(StoreCut cut, bool& limits_changed) {
-  items_.assign(cut.items.begin(), cut.items.end());
-  chunks_.assign(std::make_move_iterator(cut.chunks.begin()),
-                 std::make_move_iterator(cut.chunks.end()));
+  items_ = cut.items;
+  chunks_ = cut.chunks;
+  for (std::size_t slot = 0; slot < chunks_.size(); ++slot)  // one reference of this store's own
+    static_cast<void>(PackedPtr::share(chunks_[slot].chunk).release());
   ByteReader in(cut.state);
   Random::State random{};
-  in.array(free_items_);
+  std::vector<std::uint32_t> free_items;
+  in.array(free_items);
+  free_items_.assign(free_items.begin(), free_items.end());
   in.array(free_chunks_);
   for (std::uint64_t& word : random) in.get(word);
   random_.set_state(random);
@@ -117,14 +136,13 @@ Result<void> ItemStore::adopt(StoreCut cut, bool& limits_changed) {
   for (std::size_t slot = 0; slot < live.size(); ++slot) live[slot] = items_[slot].live != 0;
   const auto find = [this](ChunkSlot slot, ChunkSlot before) {
     const bool follows = before == ItemBuilder::kNoChunk || chunks_[before].next == slot;
-    return slot < chunks_.size() && follows ? chunks_[slot].chunk : ChunkPtr();
+    return slot < chunks_.size() && follows ? PackedPtr::share(chunks_[slot].chunk) : PackedPtr();
   };
   if (!builder_.load(in, find)) return corrupt("the open windows do not fit the chunks");
   if (!selector_->load(in, live) || !remover_->load(in, live))
     return corrupt("the selectors do not fit the items");
   if (!in.array(times_sampled_)) return corrupt("the counts of draws are missing");
-  in.get(counters_.prefilled_steps);
-  in.get(counters_.prefilled_items);
+  in.get(next_generation_);
   if (!in.finished()) return corrupt("bytes are missing from its state or left over");
   if (auto good = count_references(); !good) return good;
   if (auto good = count_draws(); !good) return good;

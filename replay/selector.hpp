@@ -41,7 +41,12 @@ class Selector {
   // Draws one of the held keys, of which there must be one, and leaves it held. All randomness
   // comes from `random`: the same calls and the same state of it give the same keys.
   virtual Drawn sample(Random& random) = 0;
+  // n draws, the same keys as n calls of sample give, appended to `drawn`.
+  virtual void sample_many(Random& random, std::size_t n, std::vector<Drawn>& drawn) {
+    for (; n > 0; --n) drawn.push_back(sample(random));
+  }
   virtual std::size_t size() const = 0;
+  virtual std::uint64_t memory_bytes() const = 0;  // of its arrays, as far as they are used
   // O(1); zeros when no key is held.
   virtual Population population() const = 0;
   // Everything that decides what later calls return. load replaces it all; false, with the selector

@@ -1,6 +1,8 @@
 // Builds signatures from specs and measures chunks.
 #include "replay/signature.hpp"
 
+#include <algorithm>
+
 namespace troupe::replay {
 
 Signature signature_of(const EnvSpec& spec) {
@@ -15,6 +17,12 @@ Signature signature_of(const EnvSpec& spec) {
   else
     signature.step.push_back({"action", DType::kF32, {spec.action.elements()}});
   return signature;
+}
+
+std::uint32_t Signature::lead() const {
+  std::uint32_t lead = 0;
+  for (const std::uint32_t rows : frame_stack) lead = std::max(lead, rows - std::min(rows, 1U));
+  return lead;
 }
 
 std::size_t Chunk::bytes() const {

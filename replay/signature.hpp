@@ -19,7 +19,16 @@ struct Signature {
   std::vector<Column> observation;  // e.g. {"observation", f32, [17]}; u8 pixel columns beside it
   std::vector<Column> step;         // e.g. {"action", f32, [6]} and extras
   std::uint64_t spec_hash = 0;      // hash_of the environment's spec
+  // [observation] How many successive rows of the column a batch shows at once, the newest last, on
+  // an axis of their own before the column's; empty or 1: the row alone. Stored once each. Before
+  // an episode's first row stands that row again.
+  std::vector<std::uint32_t> frame_stack{};
 
+  std::uint32_t stack(std::size_t column) const {
+    return column < frame_stack.size() ? frame_stack[column] : 1;
+  }
+  // Steps before its own that an item's first observation shows: the largest stack less one.
+  std::uint32_t lead() const;
   bool operator==(const Signature&) const = default;
 };
 

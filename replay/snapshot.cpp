@@ -39,8 +39,9 @@ std::string describe(const ItemShape& shape) {
 
 }  // namespace
 
-TableSnapshot Table::snapshot() const {
-  TableSnapshot snapshot{.options = options_, .signature = signature_, .cut = {}, .statistics = {}};
+TableSnapshot Table::snapshot() {
+  TableSnapshot snapshot{.options = options_, .signature = signature_, .cut = {}};
+  snapshot.writer = writer_;
   const std::lock_guard lock(mutex_);
   snapshot.cut = store_->cut();
   store_->fill(snapshot.statistics);
@@ -95,7 +96,7 @@ Result<std::vector<std::string>> Table::compare(const TableSnapshot& snapshot) c
 Result<std::vector<std::string>> Table::adopt(TableSnapshot snapshot) {
   auto notes = compare(snapshot);
   if (!notes) return notes;
-  auto store = std::make_unique<ItemStore>(options_);
+  auto store = std::make_unique<ItemStore>(options_, signature_.lead());
   bool limits_changed = false;
   if (auto good = store->adopt(std::move(snapshot.cut), limits_changed); !good)
     return tl::unexpected(good.error());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "replay/checkpoint.hpp"
 #include "replay/codec.hpp"
 #include "replay/gather.hpp"
 #include "replay/table_check.hpp"
@@ -35,14 +36,28 @@ void Table::BlockedClock::stop(std::uint64_t& total_ns) {
 Result<std::unique_ptr<Table>> Table::create(const TableOptions& options, Signature signature) {
   if (auto good = check_table_options(options, signature); !good)
     return tl::unexpected(good.error());
-  return std::unique_ptr<Table>(new Table(options, std::move(signature)));
+  std::shared_ptr<DiskTier> disk;
+  TableOptions used = options;
+  if (options.disk.used()) {
+    // Best fit leaves gaps between chunks of different sizes.
+    const auto bytes = static_cast<std::uint64_t>(options.disk.bytes);
+    auto made = DiskTier::create(options.disk.folder, bytes + bytes / 16);
+    if (!made) return tl::unexpected(made.error());
+    disk = *std::move(made);
+    if (used.capacity_bytes == 0 || used.capacity_bytes > options.disk.bytes)
+      used.capacity_bytes = options.disk.bytes;
+  }
+  return std::unique_ptr<Table>(new Table(used, std::move(signature), std::move(disk)));
 }
 
-Table::Table(const TableOptions& options, Signature signature)
+Table::Table(const TableOptions& options, Signature signature, std::shared_ptr<DiskTier> disk)
     : options_(options),
       signature_(std::move(signature)),
+      layout_(ChunkLayout::of(signature_, options.compression)),
+      disk_(std::move(disk)),
+      writer_(std::make_shared<CheckpointWriter>()),
       batch_columns_(batch_columns_of(signature_, options.shape())),
-      store_(std::make_unique<ItemStore>(options)) {}
+      store_(std::make_unique<ItemStore>(options, signature_.lead())) {}
 
 std::optional<InsertOutcome> Table::check(const Chunk& chunk, std::optional<double> priority) {
   if (priority && !(std::isfinite(*priority) && *priority >= 0)) {
@@ -52,14 +67,12 @@ std::optional<InsertOutcome> Table::check(const Chunk& chunk, std::optional<doub
                                                      std::to_string(*priority) +
                                                      "; a finite one >= 0 is needed"});
   }
-  if (options_.capacity_bytes > 0 &&
-      chunk.bytes() > static_cast<std::uint64_t>(options_.capacity_bytes)) {
+  if (chunk.bytes() > PackedChunk::kMostBytes) {
     const std::lock_guard lock(mutex_);
     ++store_->counters().malformed_chunks;
-    return refused({ErrorCode::kInvalidArgument, describe(chunk.header) + " has " +
-                                                     std::to_string(chunk.bytes()) +
-                                                     " bytes, more than capacity_bytes " +
-                                                     std::to_string(options_.capacity_bytes)});
+    return refused({ErrorCode::kInvalidArgument,
+                    describe(chunk.header) + " has " + std::to_string(chunk.bytes()) +
+                        " bytes; a chunk may have " + std::to_string(PackedChunk::kMostBytes)});
   }
   const DecodeLimits limits{.max_steps = options_.max_chunk_steps};
   const auto shape = check_shape(chunk, signature_, limits);
@@ -71,10 +84,18 @@ std::optional<InsertOutcome> Table::check(const Chunk& chunk, std::optional<doub
   return refused(finite.error());
 }
 
-std::optional<InsertOutcome> Table::insert_locked(const ChunkPtr& chunk,
-                                                  std::optional<double> priority, Garbage& garbage,
-                                                  bool prefilled) {
-  const ChunkHeader& header = chunk->header;
+std::optional<InsertOutcome> Table::pack(const Chunk& chunk, PackedPtr& packed) {
+  packed = PackedChunk::pack(chunk, layout_, disk_);
+  const auto capacity = static_cast<std::uint64_t>(options_.capacity_bytes);
+  if (options_.capacity_bytes == 0 || packed->bytes() <= capacity) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  ++store_->counters().malformed_chunks;
+  return refused({ErrorCode::kInvalidArgument,
+                  describe(chunk.header) + " has " + std::to_string(packed->bytes()) +
+                      " bytes, more than capacity_bytes " + std::to_string(capacity)});
+}
+
+std::optional<InsertOutcome> Table::judge_locked(const ChunkHeader& header, bool prefilled) {
   if (closed_) return refused({ErrorCode::kUnavailable, kClosed});
   switch (store_->builder().judge(header)) {
     case ItemBuilder::Verdict::kDuplicate:
@@ -97,10 +118,18 @@ std::optional<InsertOutcome> Table::insert_locked(const ChunkPtr& chunk,
     insert_blocked_.start(expected);
     return std::nullopt;
   }
-  const std::uint64_t items = store_->insert(chunk, priority, garbage, prefilled);
+  return InsertOutcome{};
+}
+
+std::optional<InsertOutcome> Table::insert_locked(const ChunkHeader& header, const PackedPtr& chunk,
+                                                  std::optional<double> priority, Garbage& garbage,
+                                                  bool prefilled) {
+  auto outcome = judge_locked(header, prefilled);
+  if (!outcome || outcome->kind != InsertOutcome::Kind::kAccepted) return outcome;
+  outcome->items = store_->insert(chunk, priority, garbage, prefilled);
   settle_clocks();
-  if (items > 0 && store_->can_sample(1)) may_sample_.notify_all();
-  return InsertOutcome{InsertOutcome::Kind::kAccepted, items, {}};
+  if (outcome->items > 0 && store_->can_sample(1)) may_sample_.notify_all();
+  return outcome;
 }
 
 // The limiter moved: whoever it held back may be free now.
@@ -118,12 +147,22 @@ InsertOutcome Table::try_insert(const ChunkPtr& chunk, std::optional<double> pri
 InsertOutcome Table::insert(const ChunkPtr& chunk, Nanoseconds timeout,
                             std::optional<double> priority) {
   if (auto bad = check(*chunk, priority)) return *std::move(bad);
+  const bool waits = timeout > Nanoseconds::zero();
+  if (!waits) {
+    // What is turned away, again and again while the limiter holds it back, is not packed first.
+    const std::lock_guard lock(mutex_);
+    const auto outcome = judge_locked(chunk->header, false);
+    if (!outcome) return would_block(insert_reason_locked(chunk->header));
+    if (outcome->kind != InsertOutcome::Kind::kAccepted) return *outcome;
+  }
+  PackedPtr packed;
+  if (auto bad = pack(*chunk, packed)) return *std::move(bad);
   Garbage garbage;  // freed after the lock
   std::unique_lock lock(mutex_);
-  auto outcome = insert_locked(chunk, priority, garbage);
-  if (!outcome && timeout > Nanoseconds::zero())
+  auto outcome = insert_locked(chunk->header, packed, priority, garbage);
+  if (!outcome && waits)
     may_insert_.wait_for(lock, timeout, [&] {
-      outcome = insert_locked(chunk, priority, garbage);
+      outcome = insert_locked(chunk->header, packed, priority, garbage);
       return outcome.has_value();
     });
   return outcome ? *std::move(outcome) : would_block(insert_reason_locked(chunk->header));
@@ -131,9 +170,11 @@ InsertOutcome Table::insert(const ChunkPtr& chunk, Nanoseconds timeout,
 
 InsertOutcome Table::prefill(const ChunkPtr& chunk) {
   if (auto bad = check(*chunk, {})) return *std::move(bad);
+  PackedPtr packed;
+  if (auto bad = pack(*chunk, packed)) return *std::move(bad);
   Garbage garbage;
   const std::lock_guard lock(mutex_);
-  InsertOutcome outcome = *insert_locked(chunk, {}, garbage, true);
+  InsertOutcome outcome = *insert_locked(chunk->header, packed, {}, garbage, true);
   if (outcome.kind == InsertOutcome::Kind::kDuplicate)
     return refused({ErrorCode::kInvalidArgument, describe(chunk->header) + " is there already"});
   return outcome;

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,20 +29,33 @@
 
 namespace troupe::replay {
 
-// A consistent cut of a table: records by value, chunks by reference. Holds no lock and keeps its
-// chunks alive; write it with write_checkpoint (replay/checkpoint.hpp).
+class CheckpointWriter;
+
+// A file beside a table's file that holds chunks of several checkpoints.
+struct SegmentFile {
+  std::uint32_t number = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t crc32c = 0;
+  std::filesystem::path path;
+};
+
+// A consistent cut of a table, which goes on sharing records and chunks with it. Holds no lock and
+// keeps its chunks alive; write it with write_checkpoint (replay/checkpoint.hpp).
 struct TableSnapshot {
   TableOptions options;
   Signature signature;
   StoreCut cut;
   TableStatistics statistics{};  // at the moment of the cut; empty in one that was read from a file
+  std::vector<SegmentFile> segments{};  // of one that was read from files, for CheckpointWriter
+  std::shared_ptr<CheckpointWriter> writer{};  // the table's own; null in one that was read
 };
 
 class Table {
  public:
   using Nanoseconds = std::chrono::nanoseconds;
 
-  // kInvalidArgument for options out of range; names the option.
+  // kInvalidArgument for options out of range; names the option. kIo when the disk tier cannot be
+  // made.
   static Result<std::unique_ptr<Table>> create(const TableOptions& options, Signature signature);
 
   // Never waits. Shape and finiteness are checked before the lock is taken; O(steps x n_step) under
@@ -96,21 +110,25 @@ class Table {
   std::string insert_block_reason() const;
   std::string sample_block_reason(std::size_t n) const;
 
-  // Under the lock it copies 20 bytes an item, the selectors (replay/selectors/) and one reference
-  // a chunk.
-  TableSnapshot snapshot() const;
+  // Under the lock it takes one reference for 4096 items and copies the selectors' state: next to
+  // nothing for uniform, fifo and lifo, 4 bytes an item for prioritised (replay/selectors/).
+  TableSnapshot snapshot();
   // Takes over a checkpoint's content, sequence marks, ledger and random state; everything else of
   // this table's options stays, and each difference is named in the returned notes. The snapshot's
   // n_step, discount, selectors and signature must be this table's (kInvalidArgument). On an error
   // the table is unchanged.
   Result<std::vector<std::string>> adopt(TableSnapshot snapshot);
 
+  // Where loaded chunks go; null without a disk tier.
+  const std::shared_ptr<DiskTier>& disk() const { return disk_; }
+  // Of this table's checkpoints, with all their snapshots.
+  CheckpointWriter& checkpoint_writer() { return *writer_; }
   const TableOptions& options() const { return options_; }
   const Signature& signature() const { return signature_; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Garbage = std::vector<ChunkPtr>;
+  using Garbage = std::vector<PackedPtr>;
   // Runs while calls of one kind are held back by the limiter: from a refused attempt until one of
   // the same size would pass.
   struct BlockedClock {
@@ -120,12 +138,17 @@ class Table {
     void stop(std::uint64_t& total_ns);
   };
 
-  Table(const TableOptions& options, Signature signature);
+  Table(const TableOptions& options, Signature signature, std::shared_ptr<DiskTier> disk);
 
   std::optional<InsertOutcome> check(const Chunk& chunk, std::optional<double> priority);
-  // Both expect the lock; nullopt: the limiter holds it back.
-  std::optional<InsertOutcome> insert_locked(const ChunkPtr& chunk, std::optional<double> priority,
-                                             Garbage& garbage, bool prefilled = false);
+  // These expect the lock; nullopt: the limiter holds it back.
+  // What is said without looking at the columns: kAccepted if nothing is against the chunk.
+  std::optional<InsertOutcome> judge_locked(const ChunkHeader& header, bool prefilled);
+  std::optional<InsertOutcome> insert_locked(const ChunkHeader& header, const PackedPtr& chunk,
+                                             std::optional<double> priority, Garbage& garbage,
+                                             bool prefilled = false);
+  // Packs a chunk, outside the lock; an outcome instead when it can never be held.
+  std::optional<InsertOutcome> pack(const Chunk& chunk, PackedPtr& packed);
   std::optional<Result<SampledItems>> sample_locked(std::size_t n, Garbage& garbage);
   void settle_clocks();
   std::string insert_reason_locked(const ChunkHeader& header) const;
@@ -134,6 +157,9 @@ class Table {
 
   const TableOptions options_;
   const Signature signature_;
+  const ChunkLayout& layout_;
+  const std::shared_ptr<DiskTier> disk_;
+  const std::shared_ptr<CheckpointWriter> writer_;
   std::vector<Column> batch_columns_;
 
   mutable std::mutex mutex_;

@@ -7,6 +7,7 @@
 
 #include "replay/limiter_check.hpp"
 #include "replay/selector.hpp"
+#include "replay/store_cut.hpp"
 
 namespace troupe::replay {
 namespace {
@@ -35,15 +36,43 @@ Result<void> check_bytes(const TableOptions& options, const Signature& signature
   if (options.capacity_bytes < 0)
     return invalid("capacity_bytes " + std::to_string(options.capacity_bytes) +
                    " is below 0; 0 is for no bound");
-  std::uint64_t step = sizeof(float);  // the reward
+  std::int64_t capacity = options.capacity_bytes;
+  if (options.disk.used() && (capacity == 0 || capacity > options.disk.bytes))
+    capacity = options.disk.bytes;
+  std::uint64_t step = sizeof(float);  // the reward; how small packed columns get is not known
   for (const auto* columns : {&signature.observation, &signature.step})
-    for (const Column& column : *columns) step += column.bytes();
+    for (const Column& column : *columns)
+      if (compression_for(column, options.compression) == Compression::kNone)
+        step += column.bytes();
   const double needed = static_cast<double>(step) * static_cast<double>(options.limiter.min_size);
-  if (options.capacity_bytes == 0 || needed <= static_cast<double>(options.capacity_bytes))
-    return {};
-  return invalid("capacity_bytes " + std::to_string(options.capacity_bytes) +
-                 " can never hold min_size " + std::to_string(options.limiter.min_size) + " x " +
-                 std::to_string(step) + " bytes a step");
+  if (capacity == 0 || needed <= static_cast<double>(capacity)) return {};
+  return invalid("capacity_bytes " + std::to_string(capacity) + " can never hold min_size " +
+                 std::to_string(options.limiter.min_size) + " x " + std::to_string(step) +
+                 " bytes a step");
+}
+
+Result<void> check_columns(const TableOptions& options, const Signature& signature) {
+  const auto known = [&](const std::string& name) {
+    for (const auto* columns : {&signature.observation, &signature.step})
+      for (const Column& column : *columns)
+        if (column.name == name) return true;
+    return false;
+  };
+  for (const auto& [name, compression] : options.compression)
+    if (!known(name)) return invalid("compression names a column '" + name + "' that is not there");
+  if (signature.frame_stack.size() > signature.observation.size())
+    return invalid("frame_stack has more entries than there are observation columns");
+  for (const std::uint32_t rows : signature.frame_stack)
+    if (rows < 1 || rows > ItemRecord::kMaxLead + 1)
+      return invalid("frame_stack " + std::to_string(rows) + " is not in 1.." +
+                     std::to_string(ItemRecord::kMaxLead + 1));
+  if (options.max_chunk_steps < 1 || options.max_chunk_steps > ItemRecord::kMaxRow)
+    return invalid("max_chunk_steps " + std::to_string(options.max_chunk_steps) + " is not in 1.." +
+                   std::to_string(ItemRecord::kMaxRow));
+  if (options.disk.used() && options.disk.bytes < 1)
+    return invalid("disk.bytes " + std::to_string(options.disk.bytes) +
+                   " must be at least 1 where disk.folder is given");
+  return {};
 }
 
 }  // namespace
@@ -70,6 +99,7 @@ Result<void> check_table_options(const TableOptions& options, const Signature& s
     return invalid("max_times_sampled " + std::to_string(options.max_times_sampled) +
                    " is not in 0..4294967295");
   if (auto good = check_bytes(options, signature); !good) return good;
+  if (auto good = check_columns(options, signature); !good) return good;
   const TableParts parts{options.capacity, options.capacity_bytes, options.max_times_sampled,
                          options.selector};
   for (const auto& checked : {check_queue(limiter, parts), check_draw_bound(limiter, parts)})

@@ -8,6 +8,7 @@
 #include "envs/spec/result.hpp"
 #include "replay/batch.hpp"
 #include "replay/item_shape.hpp"
+#include "replay/packed_chunk.hpp"
 #include "replay/rate_limiter.hpp"
 #include "replay/signature.hpp"
 
@@ -36,9 +37,13 @@ struct TableOptions {
   // An item leaves with its so-manieth draw; 0: no bound. One sample call waits until as many draws
   // are left as it wants.
   std::int64_t max_times_sampled = 0;
-  // Payload of the chunks held at most; 0: no bound. Before a chunk comes in, `remover` names items
-  // to remove until it fits or none is held: chunks of open windows count and stay. Removers other
-  // than fifo empty many chunks halfway before they free one.
+  // How columns are packed, by name (replay/compression.hpp); applies to chunks that come in.
+  ColumnCompression compression{};
+  // Payload is kept in a file instead of memory. Then capacity_bytes is at most disk.bytes.
+  DiskOptions disk{};
+  // Payload of the chunks held at most, as packed; 0: no bound. Before a chunk comes in, `remover`
+  // names items to remove until it fits or none is held: chunks of open windows count and stay.
+  // Removers other than fifo empty many chunks halfway before they free one.
   std::int64_t capacity_bytes = 0;
 
   ItemShape shape() const {
@@ -69,11 +74,14 @@ struct InsertOutcome {
 
 // One drawn item. The references keep its chunks alive after they left the table.
 struct SampledItem {
-  ChunkPtr chunk;       // holds s_t and a_t in `row`
-  ChunkPtr next_chunk;  // holds s_{t+k} in `next_row`; empty when it is `chunk`
+  PackedPtr chunk;       // holds s_t and a_t in `row`
+  PackedPtr next_chunk;  // holds s_{t+k} in `next_row`; empty when it is `chunk`
   std::uint32_t row = 0, next_row = 0;
-  std::uint32_t steps = 0;   // k
-  std::uint32_t middle = 0;  // sequences: where its chunks between the two begin in SampledItems
+  std::uint32_t steps = 0;  // k
+  // Sequences, episodes and items with frame stacks: all their chunks, the first to the last, are
+  // SampledItems::chains[chain, chain + chain_size). `lead` rows come before s_t, the first of them
+  // in row `first_row` of the first chunk.
+  std::uint32_t chain = 0, chain_size = 0, first_row = 0, lead = 0;
   std::uint32_t slot = 0, generation = 0;
   float reward = 0, discount = 0;
   double probability = 0;  // with which the selector drew it
@@ -81,7 +89,7 @@ struct SampledItem {
 
 struct SampledItems {
   std::vector<SampledItem> items;
-  std::vector<ChunkPtr> middle;  // chunks of sequences between their first and last ones
+  std::vector<PackedPtr> chains;
   std::uint32_t shard = 0, shard_epoch = 0;
   // Of the table before the draw. A learner that draws from several tables shares its draws among
   // them by total_mass and needs the smallest probability over all: replay/importance.hpp.
@@ -108,7 +116,12 @@ struct TableStatistics {
   std::uint64_t dropped_steps = 0;  // part of removed_steps: they never became part of an item
   std::uint64_t sampled_items = 0;
   std::uint64_t chunks = 0;      // held
-  std::uint64_t bytes_held = 0;  // payload of the held chunks
+  std::uint64_t bytes_held = 0;  // payload of the held chunks, as packed
+  std::uint64_t raw_bytes = 0;   // of the same unpacked: typed columns and rewards
+  // What the allocator set aside for all that the table holds: chunks, records, selectors, windows.
+  // Payload on disk is not part of it.
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t disk_bytes = 0;  // payload in the disk tier
   std::uint64_t duplicate_chunks = 0, stale_chunks = 0;
   std::uint64_t not_finite_chunks = 0, malformed_chunks = 0;
   std::uint64_t priority_updates = 0, stale_priorities = 0, invalid_priorities = 0;

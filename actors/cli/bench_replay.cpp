@@ -13,11 +13,15 @@ namespace {
 
 struct ReplayBenchCommand {
   replay::ReplayBenchmarkOptions options;
+  std::string compression = "lz4";
   bool json = false;
 };
 
 int bench_replay(const ReplayBenchCommand& command) {
-  const auto result = replay::benchmark_replay(command.options);
+  replay::ReplayBenchmarkOptions options = command.options;
+  options.compression =
+      replay::compression_of(command.compression).value_or(replay::Compression::kNone);
+  const auto result = replay::benchmark_replay(options);
   if (!result) {
     print_error(result.error().message);
     return result.error().code == ErrorCode::kInvalidArgument ? 2 : 1;
@@ -36,6 +40,7 @@ int bench_replay(const ReplayBenchCommand& command) {
                                       {"gather_bytes_per_second", result->gather_bytes_per_second},
                                       {"memcpy_bytes_per_second", result->memcpy_bytes_per_second},
                                       {"bytes_per_item", result->bytes_per_item},
+                                      {"raw_bytes_per_item", result->raw_bytes_per_item},
                                       {"ratios", {{"gather_over_memcpy", share}}}};
   std::printf("%s\n", object.dump().c_str());
   return 0;
@@ -48,6 +53,10 @@ void add_bench_replay(CLI::App& bench, int& exit_code) {
   verb->footer("Example: troupe bench replay pixels --json");
   const auto command = std::make_shared<ReplayBenchCommand>();
   verb->add_option("SHAPE", command->options.shape, "state or pixels");
+  verb->add_option("--frames", command->options.frames,
+                   "Of pixels: a file of frames of 84 x 84 x 3 bytes");
+  verb->add_option("--compression", command->compression, "Of pixels")
+      ->check(CLI::IsMember({"none", "lz4", "zstd"}));
   verb->add_option("--items", command->options.items, "Items in the full table");
   verb->add_option("--batch", command->options.batch, "Items in a batch");
   verb->add_option("--seconds", command->options.seconds, "Of each measurement")

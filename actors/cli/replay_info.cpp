@@ -93,6 +93,11 @@ Result<Json> table_info(const std::filesystem::path& path) {
   json["items"] = statistics.held_items;
   json["capacity"] = options.capacity;
   put_bytes(json, statistics.bytes_held, statistics.held_steps);
+  json["memory_bytes"] = statistics.memory_bytes;
+  json["memory_per_transition"] = nullptr;
+  if (statistics.held_steps > 0)
+    json["memory_per_transition"] =
+        static_cast<double>(statistics.memory_bytes) / static_cast<double>(statistics.held_steps);
   json["file_bytes"] = std::filesystem::file_size(path, ignored);
   json["columns"] = columns_of((*table)->signature());
   json["spec_hash"] = (*table)->signature().spec_hash;

@@ -59,6 +59,15 @@ replay::LimiterPlan limiter_plan(const RunOptions& options) {
 }
 
 void check_replay(const RunOptions& options, Lines& lines) {
+  if (const auto packing = column_compression(options.replay); !packing)
+    lines.push_back(packing.error().message);
+  const ReplayDiskOptions& disk = options.replay.disk;
+  if (!disk.folder.empty() && disk.bytes < options.replay.shards)
+    lines.push_back("replay.disk.folder is " + disk.folder + ", but replay.disk.bytes is " +
+                    text(disk.bytes) + ": nothing could be kept there");
+  if (disk.folder.empty() && disk.bytes > 0)
+    lines.push_back("replay.disk.bytes is " + text(disk.bytes) +
+                    ", but replay.disk.folder names no folder");
   const auto limits = replay::check_limiter(limiter_plan(options));
   if (!limits) lines.push_back("replay: " + limits.error().message);
 }
@@ -112,6 +121,22 @@ void check_telemetry(const TelemetryOptions& telemetry, Lines& lines) {
 }
 
 }  // namespace
+
+Result<replay::ColumnCompression> column_compression(const ReplayOptions& options) {
+  replay::ColumnCompression result;
+  for (const std::string& entry : options.compression) {
+    const auto equals = entry.find('=');
+    const auto compression = equals == std::string::npos
+                                 ? std::nullopt
+                                 : replay::compression_of(entry.substr(equals + 1));
+    if (!compression || equals == 0)
+      return fail(
+          ErrorCode::kInvalidArgument,
+          "replay.compression: '" + entry + "' is not column=none, column=lz4 or column=zstd");
+    result[entry.substr(0, equals)] = *compression;
+  }
+  return result;
+}
 
 LimiterFigures limiter_figures(const RunOptions& options) {
   const replay::LimiterPlan plan = limiter_plan(options);

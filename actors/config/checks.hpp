@@ -6,6 +6,7 @@
 
 #include "actors/config/run_options.hpp"
 #include "envs/spec/result.hpp"
+#include "replay/compression.hpp"
 
 namespace troupe::actors {
 
@@ -29,6 +30,10 @@ inline double samples_per_insert(const RunOptions& options) {
 // Updates after which a learner makes no more, so that a run ends where it was told to; 0: no
 // bound. Without environment actors stop.actor_steps counts updates too.
 std::int64_t most_updates(const RunOptions& options);
+
+// replay.compression by column; kInvalidArgument quotes the entry that is none. Whether the columns
+// exist is the table's to say.
+Result<replay::ColumnCompression> column_compression(const ReplayOptions& options);
 
 // kInvalidArgument with one line per contradiction. Options out of their described ranges are the
 // reader's business and not looked at again.

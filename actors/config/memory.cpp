@@ -10,8 +10,11 @@
 namespace troupe::actors {
 namespace {
 
-// Priority, generation and key of a stored item; its steps are counted apart.
-constexpr double kItemBytes = 16;
+// The record of a stored item, and what the uniform and fifo selectors add to it, rounded; a
+// priority comes on top.
+constexpr double kItemBytes = 17, kPriorityBytes = 6;
+// The head of a chunk, its slot, and what an allocator adds.
+constexpr double kChunkBytes = 112;
 
 // One raw step: observation, action, reward.
 double step_bytes(const replay::Signature& signature) {
@@ -70,9 +73,19 @@ std::vector<MemoryTerm> memory_terms(const RunOptions& options, const EnvSpec& s
                    joined(actors.count, " actors x ", actors.credit, " credit x (", flush,
                           " + 1) steps x ", step, " B"),
                    static_cast<double>(actors.count * actors.credit) * blob});
-  terms.push_back({"tables",
-                   joined(options.replay.capacity, " items x (", step, " + ", kItemBytes, ") B"),
-                   static_cast<double>(options.replay.capacity) * (step + kItemBytes)});
+  const double item = kItemBytes + (options.replay.selector == "uniform" ? 0 : kPriorityBytes);
+  const double capacity = static_cast<double>(options.replay.capacity);
+  const double chunk = kChunkBytes / static_cast<double>(flush);
+  if (const ReplayDiskOptions& disk = options.replay.disk; disk.folder.empty())
+    terms.push_back({"tables",
+                     joined(options.replay.capacity, " items x (", step, " + ", item, " + ",
+                            kChunkBytes, " / ", flush, ") B"),
+                     capacity * (step + item + chunk)});
+  else
+    terms.push_back({"tables",
+                     joined(options.replay.capacity, " items x (", item, " + ", kChunkBytes, " / ",
+                            flush, ") B, their steps on disk (", disk.bytes, " B)"),
+                     capacity * (item + chunk)});
   terms.push_back(
       {"batches ahead",
        joined(learner.prefetch, " prefetch x ", learner.d4pg.batch, " items x ", row, " B"),

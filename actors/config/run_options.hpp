@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "envs/spec/options.hpp"
 #include "learners/options.hpp"
@@ -44,6 +45,20 @@ void describe(Visitor& visitor, ActorOptions& options) {
                 "Segments an environment actor may have unacknowledged before it stops stepping.");
 }
 
+struct ReplayDiskOptions {
+  std::string folder;
+  std::int64_t bytes = 0;
+};
+
+template <class Visitor>
+void describe(Visitor& visitor, ReplayDiskOptions& options) {
+  visitor.field("folder", options.folder,
+                "Where the shards' hosts keep steps on disk instead of in memory; empty: nowhere.");
+  visitor.field("bytes", options.bytes, between(0, 1e15),
+                "Set aside there for all shards together, when they start; the oldest items are "
+                "removed first.");
+}
+
 struct ReplayOptions {
   std::int64_t shards = 1;
   std::string placement = "learner";
@@ -55,7 +70,9 @@ struct ReplayOptions {
   double priority_exponent = 0.6;
   double importance_exponent = 0.4;
   std::string weight_scale = "batch";
-  std::string prefill;  // a file of episodes; empty: none
+  std::string prefill;                   // a file of episodes; empty: none
+  std::vector<std::string> compression;  // "column=none|lz4|zstd"
+  ReplayDiskOptions disk;
 };
 
 template <class Visitor>
@@ -86,6 +103,12 @@ void describe(Visitor& visitor, ReplayOptions& options) {
   visitor.field("prefill", options.prefill,
                 "Episodes that a new run's tables begin with, of `troupe replay export`, Minari or "
                 "D4RL; they meet min_size and owe no samples. Empty: none.");
+  visitor.field(
+      "compression", options.compression,
+      "How columns are kept, as column=none, column=lz4 or column=zstd; u8 columns of 1 "
+      "KiB a row or more are kept as lz4 unless named here; zstd is smaller, and slower to "
+      "read.");
+  visitor.group("disk", options.disk, "For replays that are larger than memory.");
 }
 
 // learners.count, learners.sync, and what the learning library describes itself.

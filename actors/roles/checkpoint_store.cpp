@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kState = "state.json";
 
@@ -35,6 +35,22 @@ std::vector<fs::path> subdirectories(const fs::path& root) {
   return found;
 }
 
+// A manifest's last key is the checksum of the text before it, so that no change of it goes
+// unnoticed.
+constexpr const char* kSumKey = ",\n  \"crc32c\": ";
+
+std::string sealed(std::string text) {
+  text.resize(text.rfind("\n}"));
+  const std::uint32_t sum =
+      replay::crc32c({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  return text + kSumKey + std::to_string(sum) + "\n}";
+}
+
+bool is_sealed(const std::string& text) {
+  const auto key = text.rfind(kSumKey);
+  return key != std::string::npos && sealed(text.substr(0, key) + "\n}") == text;
+}
+
 Result<void> verify_file(const fs::path& directory, const Json& file) {
   const fs::path path = directory / file.at("path").get<std::string>();
   const auto sum = sum_of_file(path);
@@ -49,12 +65,6 @@ Result<void> verify_file(const fs::path& directory, const Json& file) {
 }
 
 }  // namespace
-
-Result<FilePart> describe_file(const fs::path& directory, const std::string& path) {
-  return sum_of_file(directory / path).map([&](const FileSum& sum) {
-    return FilePart{path, sum.bytes, sum.crc32c};
-  });
-}
 
 Result<void> write_parts(std::span<const FileContent> files, const fs::path& directory,
                          std::vector<FilePart>& parts) {
@@ -73,6 +83,9 @@ Result<CheckpointInfo> read_checkpoint(const fs::path& directory, bool verify) {
       return fail(ErrorCode::kCorrupt, (directory / kManifest).string() + " has format " +
                                            manifest.at("format").dump() + ", this program reads " +
                                            std::to_string(kFormat));
+    if (!is_sealed(*text))
+      return fail(ErrorCode::kCorrupt,
+                  (directory / kManifest).string() + " does not have its own checksum");
     if (verify)
       for (const Json& file : manifest.at("files"))
         if (auto good = verify_file(directory, file); !good) return tl::unexpected(good.error());
@@ -172,7 +185,7 @@ Result<CheckpointInfo> CheckpointStore::commit(std::uint64_t id, std::uint64_t v
                          {"actor_steps", info.actor_steps},
                          {"version", info.version},
                          {"files", files}};
-  if (auto written = write_file(open.directory / kManifest, manifest.dump(2)); !written)
+  if (auto written = write_file(open.directory / kManifest, sealed(manifest.dump(2))); !written)
     return give_up(written.error());
   open_.erase(id);
   newest_ = info;

@@ -73,14 +73,13 @@ class CheckpointStore {
   std::optional<CheckpointInfo> newest_;
 };
 
-// Reads a manifest; checks every file against it when `verify`. kCorrupt names the file.
+// Reads a manifest, whose last line is the checksum of all before it; checks every file against it
+// when `verify`. kCorrupt names the file.
 Result<CheckpointInfo> read_checkpoint(const std::filesystem::path& directory, bool verify);
 
 // Writes files into a checkpoint's directory and appends their descriptions. Stops at the first
 // that fails: kNotFound or kIo, naming it.
 Result<void> write_parts(std::span<const FileContent> files, const std::filesystem::path& directory,
                          std::vector<FilePart>& parts);
-// Size and checksum of a written file, as `path` relative to `directory`. O(bytes).
-Result<FilePart> describe_file(const std::filesystem::path& directory, const std::string& path);
 
 }  // namespace troupe::actors

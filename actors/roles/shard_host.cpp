@@ -121,19 +121,17 @@ Result<std::vector<FilePart>> ShardHost::write_cuts(const std::vector<replay::Ta
                                                     const std::filesystem::path& directory) {
   std::vector<FilePart> parts;
   for (const replay::TableSnapshot& cut : cuts) {
-    const std::string name = file_name(cut.options.shard);
-    if (auto written = replay::write_checkpoint(cut, directory / name); !written)
-      return tl::unexpected(written.error());
-    auto part = describe_file(directory, name);
-    if (!part) return tl::unexpected(part.error());
-    parts.push_back(std::move(*part));
+    const auto files = cut.writer->write(cut, directory / file_name(cut.options.shard));
+    if (!files) return tl::unexpected(files.error());
+    for (const auto& file : *files)
+      parts.push_back({file.path.filename().string(), file.bytes, file.crc32c});
   }
   return parts;
 }
 
 void ShardHost::report(std::map<std::string, double>& counters,
                        std::map<std::string, double>& gauges) const {
-  double held = 0, bytes = 0;
+  double held = 0, bytes = 0, steps = 0, memory = 0, disk = 0;
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     const replay::TableStatistics s = tables_[i]->statistics();
     const std::string prefix = "shard" + std::to_string(first_ + i) + "/";
@@ -158,9 +156,15 @@ void ShardHost::report(std::map<std::string, double>& counters,
     gauges[prefix + "priority_mass"] = s.total_mass;
     held += static_cast<double>(s.held_items);
     bytes += static_cast<double>(s.bytes_held);
+    steps += static_cast<double>(s.held_steps);
+    memory += static_cast<double>(s.memory_bytes);
+    disk += static_cast<double>(s.disk_bytes);
   }
   gauges["items_held"] = held;
   gauges["bytes_held"] = bytes;
+  gauges["replay_memory"] = memory;
+  gauges["replay_disk"] = disk;
+  if (steps > 0) gauges["replay_memory_per_transition"] = memory / steps;
 }
 
 }  // namespace troupe::actors

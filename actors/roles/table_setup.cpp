@@ -20,6 +20,9 @@ replay::TableOptions table_options(const RunOptions& options, std::uint32_t inde
   table.priority_exponent = options.replay.priority_exponent;
   table.importance_exponent = options.replay.importance_exponent;
   table.weight_scale = weight_scale(options);
+  table.compression = column_compression(options.replay).value_or(replay::ColumnCompression{});
+  if (!options.replay.disk.folder.empty())
+    table.disk = {options.replay.disk.folder, options.replay.disk.bytes / shards};
   table.shard = index;
   table.shard_epoch = epoch;
   table.seed = stream_seed(static_cast<std::uint64_t>(options.seed), "replay", index, epoch);

@@ -216,6 +216,8 @@ nlohmann::json HostedTable::info() const {
       {"sampled_items", s.sampled_items},
       {"chunks", s.chunks},
       {"bytes_held", s.bytes_held},
+      {"raw_bytes", s.raw_bytes},
+      {"memory_bytes", s.memory_bytes},
       {"duplicate_chunks", s.duplicate_chunks},
       {"stale_chunks", s.stale_chunks},
       {"not_finite_chunks", s.not_finite_chunks},

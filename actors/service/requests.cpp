@@ -67,6 +67,9 @@ ReplayService::Outcome ReplayService::hello(const Request& request) {
 
 nlohmann::json ReplayService::table_json(const HostedTable& table) const {
   const replay::Signature& signature = table.table().signature();
+  nlohmann::json options = options_json(table.table().options());
+  for (std::size_t i = 0; i < signature.frame_stack.size(); ++i)
+    options["frame_stack"][signature.observation[i].name] = signature.frame_stack[i];
   return {{"id", table.id()},
           {"name", table.name()},
           {"session", std::to_string(session_)},
@@ -74,7 +77,7 @@ nlohmann::json ReplayService::table_json(const HostedTable& table) const {
           {"observation", columns_json(signature.observation)},
           {"step", columns_json(signature.step)},
           {"batch", columns_json(table.table().batch_columns())},
-          {"options", options_json(table.table().options())}};
+          {"options", options}};
 }
 
 ReplayService::Outcome ReplayService::open_table(const Request& request, Body body) {

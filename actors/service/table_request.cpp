@@ -147,6 +147,27 @@ Option choice(std::array<const char*, N> words, Access access) {
 }
 
 constexpr const char* kLimiter = "limiter";
+constexpr const char* kFrameStack = "frame_stack";
+
+// {"column": "zstd"}.
+Option compression_option() {
+  return {[](const Json& value, replay::TableOptions& options) {
+            if (!value.is_object()) return false;
+            for (const auto& [column, name] : value.items()) {
+              const auto compression =
+                  name.is_string() ? replay::compression_of(name.get<std::string>()) : std::nullopt;
+              if (!compression) return false;
+              options.compression[column] = *compression;
+            }
+            return true;
+          },
+          [](const replay::TableOptions& options) {
+            Json object = Json::object();
+            for (const auto& [column, compression] : options.compression)
+              object[column] = name_of(compression);
+            return object;
+          }};
+}
 
 // One line an option: this is the whole list of what a client or a file may set.
 const std::map<std::string, Option>& known_options() {
@@ -174,6 +195,7 @@ const std::map<std::string, Option>& known_options() {
       {"importance_exponent", option([](Options & o) -> auto& { return o.importance_exponent; })},
       {"max_times_sampled", option([](Options & o) -> auto& { return o.max_times_sampled; })},
       {"capacity_bytes", option([](Options & o) -> auto& { return o.capacity_bytes; })},
+      {"compression", compression_option()},
       {"max_chunk_steps", option([](Options & o) -> auto& { return o.max_chunk_steps; })},
       {"min_size", option([](Options & o) -> auto& { return o.limiter.min_size; })},
       {"samples_per_insert",
@@ -191,9 +213,31 @@ Result<void> read_option(const std::string& key, const Json& value, replay::Tabl
   return {};
 }
 
+// {"column": rows}, of observation columns.
+Result<void> read_frame_stack(const Json& object, replay::Signature& signature) {
+  if (!object.is_object()) return invalid("options.frame_stack is no object");
+  signature.frame_stack.assign(signature.observation.size(), 1);
+  for (const auto& [name, rows] : object.items()) {
+    const auto column =
+        std::find_if(signature.observation.begin(), signature.observation.end(),
+                     [&name = name](const Column& one) { return one.name == name; });
+    if (column == signature.observation.end())
+      return invalid("options.frame_stack names no observation column with '" + name + "'");
+    if (!assign(rows,
+                signature
+                    .frame_stack[static_cast<std::size_t>(column - signature.observation.begin())]))
+      return invalid("options.frame_stack." + name + " is no number of rows");
+  }
+  if (signature.lead() == 0 &&
+      std::count(signature.frame_stack.begin(), signature.frame_stack.end(), 0U) == 0)
+    signature.frame_stack.clear();  // as if it were not there
+  return {};
+}
+
 // The limiter comes first: of a queue or stack, other options have other defaults, and `capacity`
 // is its size. What contradicts it is found when the table is made.
-Result<void> read_options(const Json& object, replay::TableOptions& options) {
+Result<void> read_options(const Json& object, replay::TableOptions& options,
+                          replay::Signature& signature) {
   if (!object.is_object()) return invalid("options is no object");
   if (object.contains(kLimiter))
     if (auto good = read_option(kLimiter, object[kLimiter], options); !good) return good;
@@ -201,7 +245,10 @@ Result<void> read_options(const Json& object, replay::TableOptions& options) {
   if (kind == replay::LimiterKind::kQueue) options = queue_options(options, options.capacity);
   if (kind == replay::LimiterKind::kStack) options = stack_options(options, options.capacity);
   for (const auto& [key, value] : object.items())
-    if (auto good = read_option(key, value, options); !good) return good;
+    if (auto good = key == kFrameStack ? read_frame_stack(value, signature)
+                                       : read_option(key, value, options);
+        !good)
+      return good;
   if (!options.limiter.is_ratio()) options.limiter.size = options.capacity;
   return {};
 }
@@ -226,8 +273,9 @@ Result<void> check_columns(const replay::Signature& signature, bool spans,
 
 // FNV-1a over the columns, so that a chunk made for others is refused.
 std::uint64_t hash_of_columns(const replay::Signature& signature) {
-  const std::string text =
-      columns_json(signature.observation).dump() + columns_json(signature.step).dump();
+  const std::string text = columns_json(signature.observation).dump() +
+                           columns_json(signature.step).dump() +
+                           (signature.lead() > 0 ? Json(signature.frame_stack).dump() : "");
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3U;
   return hash;
@@ -281,7 +329,9 @@ Result<TableRequest> read_table_request(const nlohmann::json& request,
   auto step = read_columns(request, "step", max_row_bytes);
   if (!step) return tl::unexpected(step.error());
   result.signature = {*std::move(observation), *std::move(step), 0};
-  if (auto good = read_options(request.value("options", Json::object()), result.options); !good)
+  if (auto good =
+          read_options(request.value("options", Json::object()), result.options, result.signature);
+      !good)
     return tl::unexpected(good.error());
   const bool spans = result.options.shape().is_span();
   if (auto good = check_columns(result.signature, spans, max_row_bytes); !good)

@@ -25,10 +25,10 @@ class StoredEpisodes final : public EpisodeSource {
 
  private:
   struct Run {
-    std::vector<ChunkPtr> chunks;  // consecutive
-    std::uint32_t first_row = 0;   // in the first one
+    std::vector<PackedPtr> chunks;  // consecutive
+    std::uint32_t first_row = 0;    // in the first one
   };
-  void add_run(std::vector<ChunkPtr> chunks, std::uint32_t first_needed, std::uint32_t reach);
+  void add_run(std::vector<PackedPtr> chunks, std::uint32_t first_needed, std::uint32_t reach);
 
   Signature signature_;
   std::vector<Run> runs_;

@@ -169,7 +169,8 @@ class Client:
         samples_per_insert, error_buffer, max_chunk_steps, priority_exponent, importance_exponent,
         max_times_sampled, capacity_bytes; limiter ("ratio", or "queue" and "stack" of `capacity`
         items given once each); items ("n_step", "sequence", "episode"), length, period, burn_in,
-        across_episodes, tail. RefusedError when the table exists with
+        across_episodes, tail; compression ({column: "none", "lz4" or "zstd"}) and frame_stack
+        ({observation column: rows that a batch shows}). RefusedError when the table exists with
         other columns; a warning for each option that an existing table has otherwise.
         """
         def listed(columns: Columns | None) -> list[dict[str, Any]]:

@@ -21,6 +21,10 @@ class HeapSelector final : public Selector {
   void update(Key key, double priority) override;
   Drawn sample(Random& /*random*/) override { return {entries_.front().key, 1.0}; }
   std::size_t size() const override { return entries_.size(); }
+  std::uint64_t memory_bytes() const override {
+    return sizeof(Entry) * entries_.size() + sizeof(std::uint32_t) * positions_.size() +
+           tree_.memory_bytes();
+  }
   Population population() const override;
   void save(ByteWriter& out) const override;
   bool load(ByteReader& in, const std::vector<bool>& live) override;

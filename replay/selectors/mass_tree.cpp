@@ -2,6 +2,7 @@
 #include "replay/selectors/mass_tree.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -137,6 +138,33 @@ MassTree::Key MassTree::find(double target) const {
   return static_cast<Key>(node * kLeaves + pick(leaves_.data() + node * kLeaves, kLeaves, target));
 }
 
+void MassTree::find(std::span<const double> targets, std::span<Key> keys) const {
+  constexpr std::size_t kTogether = 16;
+  std::array<double, kTogether> left{};
+  std::array<std::size_t, kTogether> nodes{};
+  for (std::size_t begin = 0; begin < targets.size(); begin += kTogether) {
+    const std::size_t count = std::min(kTogether, targets.size() - begin);
+    std::copy_n(targets.begin() + static_cast<std::ptrdiff_t>(begin), count, left.begin());
+    nodes.fill(0);
+    for (std::size_t level = levels_.size() - 1; level > 0; --level) {
+      const std::vector<double>& below = levels_[level - 1].sum;
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t first = nodes[i] * kFanOut;
+        nodes[i] =
+            first + pick(below.data() + first, std::min(kFanOut, below.size() - first), left[i]);
+        if (level > 1)
+          __builtin_prefetch(levels_[level - 2].sum.data() + nodes[i] * kFanOut);
+        else
+          __builtin_prefetch(leaves_.data() + nodes[i] * kLeaves);
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      keys[begin + i] = static_cast<Key>(
+          nodes[i] * kLeaves + pick(leaves_.data() + nodes[i] * kLeaves, kLeaves, left[i]));
+    visited_ += count * (levels_.size() + 1);
+  }
+}
+
 MassTree::Key MassTree::nth(std::size_t rank) const {
   std::size_t node = 0;
   for (std::size_t level = levels_.size() - 1; level > 0; --level) {
@@ -148,6 +176,13 @@ MassTree::Key MassTree::nth(std::size_t rank) const {
   std::size_t key = node * kLeaves;
   while (leaves_[key] < 0 || rank-- > 0) ++key;
   return static_cast<Key>(key);
+}
+
+std::uint64_t MassTree::memory_bytes() const {
+  std::uint64_t total = sizeof(float) * leaves_.size() + sizeof(std::uint16_t) * given_.size();
+  for (const Level& level : levels_)
+    total += level.size() * (sizeof(double) + 2 * sizeof(float) + sizeof(std::uint32_t));
+  return total;
 }
 
 void MassTree::save(ByteWriter& out) const {

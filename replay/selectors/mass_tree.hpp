@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "replay/bytes.hpp"
@@ -43,8 +44,13 @@ class MassTree {
   // The key on whose part of [0, total) `target` lies, the parts in the order of the keys; never
   // one without mass. total() must be > 0.
   Key find(double target) const;
+  // The same for each of the targets, to keys of the same number: the descents go on together, and
+  // what each reads next is on its way while the others are compared.
+  void find(std::span<const double> targets, std::span<Key> keys) const;
   // The rank-th of the held keys in their own order, rank < held().
   Key nth(std::size_t rank) const;
+
+  std::uint64_t memory_bytes() const;  // of the nodes and leaves that are used
 
   // The leaves. load is O(n); false, with the tree unchanged, when the bytes do not hold exactly
   // the keys k with live[k].

@@ -21,7 +21,9 @@ class PrioritisedSelector final : public Selector {
   void erase(Key key) override { tree_.erase(key); }
   void update(Key key, double priority) override { tree_.update(key, power(priority)); }
   Drawn sample(Random& random) override;
+  void sample_many(Random& random, std::size_t n, std::vector<Drawn>& drawn) override;
   std::size_t size() const override { return tree_.held(); }
+  std::uint64_t memory_bytes() const override { return tree_.memory_bytes(); }
   Population population() const override;
   void save(ByteWriter& out) const override { tree_.save(out); }
   bool load(ByteReader& in, const std::vector<bool>& live) override { return tree_.load(in, live); }
@@ -33,6 +35,8 @@ class PrioritisedSelector final : public Selector {
 
   double exponent_;
   MassTree tree_;
+  std::vector<double> targets_;  // scratch of sample_many
+  std::vector<Key> keys_;
 };
 
 }  // namespace troupe::replay

@@ -2,7 +2,6 @@
 #include "replay/selectors/saved_keys.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace troupe::replay {
 
@@ -12,10 +11,6 @@ bool are_live_keys(const std::vector<Selector::Key>& keys, std::vector<bool> liv
     live[key] = false;
   }
   return std::find(live.begin(), live.end(), true) == live.end();
-}
-
-bool read_keys(ByteReader& in, const std::vector<bool>& live, std::vector<Selector::Key>& out) {
-  return in.array(out) && are_live_keys(out, live);
 }
 
 }  // namespace troupe::replay

@@ -1,4 +1,4 @@
-// Reading the keys of a saved selector. Pure; used by the selectors' load.
+// Checking the keys of a saved selector. Pure; used by the selectors' load.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,5 @@ namespace troupe::replay {
 
 // Whether `keys` names each live key once and no other.
 bool are_live_keys(const std::vector<Selector::Key>& keys, std::vector<bool> live);
-
-// Reads the keys in their saved order; false unless are_live_keys.
-bool read_keys(ByteReader& in, const std::vector<bool>& live, std::vector<Selector::Key>& out);
 
 }  // namespace troupe::replay

@@ -5,8 +5,12 @@ in process: Troupe's C++ table (`troupe bench replay`) beside Reverb's Python AP
 tcp:        `troupe replay serve` beside a Reverb server, each with its own Python client in a process of
             its own, over loopback; one writer, then one reader that keeps requests under way.
 
-The items are those of peers/replay_shapes.py: uniform draws from a full table of the same size, batches
-of 256. A ratio is the smallest of insert and sample over both shapes, each the median of its rounds;
+shm:        batches of 32 MB of unpacked pixel items from `troupe replay serve` to a process of its own
+            through shared memory, beside a copy of as many bytes within that process.
+
+The items and the frames are those of peers/replay_shapes.py: uniform draws from a full table of the same
+size, batches of 256. Both sides keep pixels as their defaults do, Troupe by LZ4 HC, Reverb by delta coding
+and Snappy. A ratio is the smallest of insert and sample over both shapes, each the median of its rounds;
 that of memory is how many times more of it Reverb's server took to be filled with pixel items."""
 
 import contextlib
@@ -14,13 +18,15 @@ import json
 import pathlib
 import statistics
 import subprocess
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 SHAPES, COMMANDS = ("state", "pixels"), ("insert", "sample")
 ROUNDS, SECONDS = 5, 3.0
 ITEMS = {"state": 100_000, "pixels": 4_000}     # as in peers/replay_shapes.py
-LEFT_OUT = {"shm_over_memcpy": "the shared memory of `troupe replay serve` is not timed here yet"}
+ITEM_BYTES = 4 * 84 * 84 * 3                    # of a pixel item
+SHARED_BATCH = 32 * 10**6 // ITEM_BYTES
 
 
 class PeerFailed(Exception):
@@ -59,9 +65,10 @@ class Process(contextlib.AbstractContextManager):
         self.process.wait()
 
 
-def own_in_process(program, shape):
+def own_in_process(program, shape, frames):
     """One round of the C++ table."""
-    command = [str(program), "bench", "replay", shape, "--seconds", str(SECONDS / 2), "--json"]
+    command = [str(program), "bench", "replay", shape, "--frames", str(frames),
+               "--seconds", str(SECONDS / 2), "--json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         raise PeerFailed(f"'{' '.join(command)}' ended with exit code {done.returncode}")
@@ -69,13 +76,13 @@ def own_in_process(program, shape):
     return {"insert": measured["inserts_per_second"], "sample": measured["samples_per_second"]}
 
 
-def in_process(program, python, shape, progress):
-    """{side: {command: rates}} without sockets."""
+def in_process(program, python, shape, progress, frames):
+    """{side: {command: rates}} without sockets, the same frames on both sides."""
     rates = {side: {command: [] for command in COMMANDS} for side in ("troupe", "reverb")}
     with Process(python, PEERS / "reverb_replay.py", "in_process", shape) as reverb:
         reverb.line()
         for turn in range(ROUNDS):
-            for command, rate in own_in_process(program, shape).items():
+            for command, rate in own_in_process(program, shape, frames).items():
                 rates["troupe"][command].append(rate)
             for command in COMMANDS:
                 rates["reverb"][command].append(reverb.rate(command))
@@ -106,6 +113,21 @@ def tcp(program, python, shape, progress, memory):
     return rates
 
 
+def shared_memory(program, python, progress):
+    """[bytes per second] of batches through shared memory, and of copies, in turns."""
+    batches, copies = [], []
+    with Process(program, "replay", "serve", "--endpoint", "tcp://127.0.0.1:*") as server, \
+         Process(python, PEERS / "troupe_replay_peer.py", "shared", server.line().split()[-1],
+                 str(SHARED_BATCH)) as peer:
+        peer.line()
+        for turn in range(ROUNDS):
+            batches.append(ITEM_BYTES * peer.rate("sample"))
+            copies.append(ITEM_BYTES * peer.rate("copy"))
+            progress(f"shared memory, round {turn + 1} of {ROUNDS}: {batches[-1] / 1e9:.2f} GB/s, "
+                     f"copies {copies[-1] / 1e9:.2f} GB/s")
+    return batches, copies
+
+
 def tell(progress, what, turn, rates):
     last = ", ".join(f"{side} {command} {values[-1]:.0f}/s" for side, commands in rates.items()
                      for command, values in commands.items())
@@ -119,12 +141,27 @@ def spread(values):
 def measure(progress, program, python):
     """One object with the ratios and everything that they come from."""
     ratios, details, memory = {}, {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        frames = pathlib.Path(folder) / "frames"
+        frames.write_bytes(subprocess.run([str(python), str(PEERS / "replay_shapes.py")], check=True,
+                                          stdout=subprocess.PIPE).stdout)
+        compare(progress, program, python, frames, ratios, details, memory)
+    batches, copies = shared_memory(program, python, progress)
+    ratios["shm_over_memcpy"] = statistics.median(a / b for a, b in zip(batches, copies))
+    details["shm/pixels"] = {"batches_bytes": spread(batches), "copies_bytes": spread(copies)}
+    ratios["reverb_memory"] = memory["pixels"]["reverb"] / memory["pixels"]["troupe"]
+    return {"name": "replay", "rounds": ROUNDS, "seconds": SECONDS, "batch": 256, "ratios": ratios,
+            "server_bytes_per_item": memory, "rates_per_second": details}
+
+
+def compare(progress, program, python, frames, ratios, details, memory):
+    """Beside Reverb; fills what `measure` gives."""
     for name in ("reverb_in_process", "reverb_tcp"):
         for shape in SHAPES:
             if name == "reverb_tcp":
                 rates = tcp(program, python, shape, progress, memory)
             else:
-                rates = in_process(program, python, shape, progress)
+                rates = in_process(program, python, shape, progress, frames)
             for command in COMMANDS:
                 gains = [own / other for own, other in zip(rates["troupe"][command],
                                                            rates["reverb"][command])]
@@ -132,6 +169,3 @@ def measure(progress, program, python):
                     "ratio": spread(gains), "troupe": spread(rates["troupe"][command]),
                     "reverb": spread(rates["reverb"][command])}
                 ratios[name] = min(ratios.get(name, float("inf")), statistics.median(gains))
-    ratios["reverb_memory"] = memory["pixels"]["reverb"] / memory["pixels"]["troupe"]
-    return {"name": "replay", "rounds": ROUNDS, "seconds": SECONDS, "batch": 256, "ratios": ratios,
-            "left_out": LEFT_OUT, "server_bytes_per_item": memory, "rates_per_second": details}

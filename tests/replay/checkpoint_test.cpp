@@ -345,7 +345,7 @@ TEST_F(Checkpoint, RefusesOpenWindowsWhoseChunksDoNotFollowEachOther) {
   };
   EXPECT_EQ(adopt(good), "");
   TableSnapshot unlinked = good;
-  unlinked.cut.chunks[0].next = StoredChunk::kNone;
+  unlinked.cut.chunks.edit(0).next = StoredChunk::kNone;
   EXPECT_THAT(adopt(unlinked), HasSubstr("the open windows do not fit the chunks"));
   for (const ChunkHeader& header :
        {ChunkHeader{.worker = 1, .sequence = 1, .first_step = 2, .steps = 2},
@@ -353,7 +353,8 @@ TEST_F(Checkpoint, RefusesOpenWindowsWhoseChunksDoNotFollowEachOther) {
         ChunkHeader{.incarnation = 1, .sequence = 1, .first_step = 2, .steps = 2},
         ChunkHeader{.sequence = 1, .first_step = 2, .steps = 2, .end = EpisodeEnd::kTruncated}}) {
     TableSnapshot exchanged = good;
-    exchanged.cut.chunks[1].chunk = make_chunk(header);
+    const PackedPtr other = packed(*make_chunk(header));
+    exchanged.cut.chunks.edit(1).chunk = other.get();
     EXPECT_THAT(adopt(exchanged), HasSubstr("the open windows do not fit the chunks"));
   }
 }

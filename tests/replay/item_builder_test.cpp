@@ -25,7 +25,7 @@ struct Harness {
     const std::uint64_t expected = builder.forecast(chunk->header);
     chunks.push_back(chunk);
     out.clear();
-    builder.add(chunk, static_cast<ChunkSlot>(chunks.size() - 1), out);
+    builder.add(packed(*chunk), static_cast<ChunkSlot>(chunks.size() - 1), out);
     EXPECT_EQ(out.items.size(), expected);
     dropped += out.dropped_steps;
     for (const ChunkSlot slot : out.released) EXPECT_TRUE(released.insert(slot).second);
@@ -113,7 +113,8 @@ TEST(ItemBuilder, KnowsEverySequenceItHasSeenAndNoOther) {
   ItemBuilder builder({.length = 1}, 0.9);
   ItemBuilder::Addition out;
   const auto add = [&](std::uint64_t sequence) {
-    builder.add(make_chunk({.sequence = sequence, .episode = sequence, .steps = 1}), 0, out);
+    builder.add(packed(*make_chunk({.sequence = sequence, .episode = sequence, .steps = 1})), 0,
+                out);
   };
   const auto judge = [&](std::uint64_t sequence) {
     return builder.judge({.sequence = sequence, .steps = 1});
@@ -181,7 +182,7 @@ TEST(ItemBuilder, GoesOnAfterSaveAndLoad) {
   std::vector<std::uint8_t> bytes;
   ByteWriter out(bytes);
   harness.builder.save(out);
-  const auto find = [&](ChunkSlot slot, ChunkSlot) { return harness.chunks[slot]; };
+  const auto find = [&](ChunkSlot slot, ChunkSlot) { return packed(*harness.chunks[slot]); };
   ItemBuilder copy({.length = 3}, 0.9);
   ByteReader in(bytes);
   ASSERT_TRUE(copy.load(in, find));
@@ -190,7 +191,7 @@ TEST(ItemBuilder, GoesOnAfterSaveAndLoad) {
   EXPECT_EQ(copy.judge({.worker = 1, .sequence = 4, .steps = 1}), Verdict::kDuplicate);
   const ChunkHeader next{.sequence = 1, .first_step = 2, .steps = 4};
   ItemBuilder::Addition from_copy;
-  copy.add(make_chunk(next), 2, from_copy);
+  copy.add(packed(*make_chunk(next)), 2, from_copy);
   const auto items = harness.add(next);
   ASSERT_EQ(from_copy.items.size(), items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -202,7 +203,7 @@ TEST(ItemBuilder, GoesOnAfterSaveAndLoad) {
     EXPECT_FALSE(copy.load(cut, find)) << size;
   }
   ByteReader again(bytes);
-  EXPECT_FALSE(copy.load(again, [](ChunkSlot, ChunkSlot) { return ChunkPtr(); }));
+  EXPECT_FALSE(copy.load(again, [](ChunkSlot, ChunkSlot) { return PackedPtr(); }));
 }
 
 }  // namespace

@@ -105,11 +105,31 @@ TEST(MassTree, VisitsAtMostTheLogarithmOfItsKeysPlusTwoNodes) {
   MassTree tree;
   std::uint32_t keys = 0;
   Random random(5);
-  for (const std::uint32_t size : {1U, 2U, 16U, 17U, 128U, 129U, 10000U, 100000U, 1000000U}) {
+  for (const std::uint32_t size :
+       {1U, 2U, 16U, 17U, 128U, 129U, 10000U, 100000U, 1000000U, 10000000U}) {
     for (; keys < size; ++keys) tree.insert(keys, 1.0F);
     const std::uint64_t before = tree.nodes_visited();
     tree.find(random.uniform() * tree.total());
     EXPECT_LE(static_cast<double>(tree.nodes_visited() - before), std::log2(size) + 2) << size;
+  }
+}
+
+TEST(MassTree, FindsManyTargetsAsItFindsEach) {
+  for (const std::uint32_t keys : {1U, 15U, 17U, 129U, 1000U, 70000U}) {
+    Random random(keys);
+    MassTree tree;
+    for (std::uint32_t key = 0; key < keys; ++key) tree.insert(key, some_mass(random));
+    tree.update(keys / 2, 1.0F);
+    for (const std::size_t count : {0U, 1U, 16U, 17U, 300U}) {
+      std::vector<double> targets;
+      for (std::size_t i = 0; i < count; ++i) targets.push_back(random.uniform() * tree.total());
+      std::vector<MassTree::Key> found(count);
+      const std::uint64_t before = tree.nodes_visited();
+      tree.find(targets, found);
+      const std::uint64_t together = tree.nodes_visited() - before;
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(found[i], tree.find(targets[i]));
+      EXPECT_EQ(tree.nodes_visited() - before, 2 * together);
+    }
   }
 }
 

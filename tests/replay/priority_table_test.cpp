@@ -35,7 +35,7 @@ InsertOutcome insert_one(Table& table, std::uint32_t number, std::optional<doubl
 }
 
 std::uint32_t number_of(const SampledItem& item) {
-  return static_cast<std::uint32_t>(item.chunk->header.episode);
+  return static_cast<std::uint32_t>(item.chunk->episode());
 }
 
 ItemKey key_of(const SampledItems& items, std::size_t i) {

@@ -207,6 +207,41 @@ TEST(Selectors, GiveNewKeysTheHighestPriorityThatWasGivenAndIsStillHeld) {
   EXPECT_EQ(first(*selector), 5U);
 }
 
+TEST(Selectors, DrawManyAtOnceAsTheyDrawOneByOne) {
+  for (const std::string_view name : selector_names())
+    for (const std::uint32_t keys : {1U, 100U, 300000U}) {
+      if (keys > 100 && name != kPrioritised && name != kUniform) continue;
+      auto selector = make_selector(name);
+      Random priorities(7);
+      for (std::uint32_t key = 0; key < keys; ++key) selector->insert(key, priorities.uniform());
+      Random one(3), many(3);
+      std::vector<Selector::Drawn> drawn;
+      selector->sample_many(many, 500, drawn);
+      ASSERT_EQ(drawn.size(), 500U);
+      for (const Selector::Drawn& got : drawn) {
+        const Selector::Drawn expected = selector->sample(one);
+        ASSERT_EQ(got.key, expected.key) << name;
+        ASSERT_EQ(got.probability, expected.probability) << name;
+      }
+      EXPECT_EQ(one.state(), many.state());
+    }
+}
+
+// As a table hands its slots out and takes them back.
+TEST(OrderedSelectors, TakeNextToNothingForKeysInOrder) {
+  auto fifo = make_selector(kFifo);
+  Random random(1);
+  constexpr std::uint32_t kKeys = 100000;
+  for (std::uint32_t key = 0; key < kKeys; ++key) fifo->insert(key, {});
+  for (std::uint32_t i = 0; i < 3 * kKeys; ++i) {
+    const std::uint32_t oldest = fifo->sample(random).key;
+    ASSERT_EQ(oldest, i % kKeys);
+    fifo->erase(oldest);
+    fifo->insert(oldest, {});
+  }
+  EXPECT_LT(fifo->memory_bytes(), 1000U);
+}
+
 TEST(Selectors, DrawTheSameAfterSaveAndLoad) {
   for (const std::string_view name : selector_names()) {
     const auto original = make_selector(name), copy = make_selector(name);

@@ -51,6 +51,11 @@ inline std::shared_ptr<Chunk> make_chunk(const ChunkHeader& header) {
   return make_chunk(header, [](std::uint32_t) { return 1.0; });
 }
 
+// As a table of the small signature holds it.
+inline PackedPtr packed(const Chunk& chunk) {
+  return PackedChunk::pack(chunk, ChunkLayout::of(small_signature(), {}));
+}
+
 inline TableOptions small_options(std::int64_t n_step = 1, double discount = 0.99) {
   TableOptions options;
   options.capacity = 1000;

@@ -1,12 +1,17 @@
 // Prints what a table does per second on this machine: inserts, samples, gathers, codec, snapshots.
 // Not a test; run by hand: replay_table_benchmark [steps a chunk, default 12].
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
+#include <thread>
 #include <vector>
 
 #include "envs/spec/random.hpp"
+#include "replay/checkpoint.hpp"
 #include "replay/codec.hpp"
 #include "replay/table.hpp"
 
@@ -51,6 +56,70 @@ void report(const char* what, double count, double seconds, const char* unit) {
               1e6 * seconds / count);
 }
 
+using Wall = std::chrono::steady_clock;
+
+double microseconds_since(Wall::time_point start) {
+  return std::chrono::duration<double, std::micro>(Wall::now() - start).count();
+}
+
+void report_spread(const char* what, std::vector<double> microseconds) {
+  if (microseconds.empty()) return;
+  std::sort(microseconds.begin(), microseconds.end());
+  std::printf("%-28s %10.1f min %10.1f median %10.1f p99 %10.1f max us (%zu)\n", what,
+              microseconds.front(), microseconds[microseconds.size() / 2],
+              microseconds[microseconds.size() * 99 / 100], microseconds.back(),
+              microseconds.size());
+}
+
+// Latencies of inserts and samples, and how long each cut holds them up; by the wall, so only on a
+// quiet machine worth something.
+void measure_checkpoints(Table& table, std::uint32_t next, std::uint32_t steps) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / "troupe-table-benchmark";
+  std::filesystem::create_directories(folder);
+  const auto chunk_after = [&] {
+    auto chunk = std::make_shared<Chunk>();
+    chunk->header = {.sequence = next, .first_step = next * steps, .steps = steps, .spec_hash = 1};
+    chunk->observation = {std::vector<std::uint8_t>(steps * 17 * 4)};
+    chunk->step = {std::vector<std::uint8_t>(steps * 6 * 4)};
+    chunk->reward.assign(steps, 1.0F);
+    ++next;
+    return chunk;
+  };
+  for (const bool writing : {false, true}) {
+    std::vector<double> inserts, samples, cuts, writes;
+    std::atomic<bool> done{false};
+    std::jthread writer([&] {
+      for (int i = 0; writing && i < 11; ++i) {
+        const auto start = Wall::now();
+        const TableSnapshot cut = table.snapshot();
+        cuts.push_back(microseconds_since(start));
+        const auto directory = folder / std::to_string(i);
+        std::filesystem::create_directories(directory);
+        if (!cut.writer->write(cut, directory / "replay-0.table")) std::abort();
+        writes.push_back(microseconds_since(start));
+      }
+      done = writing;
+    });
+    for (int i = 0; writing ? !done.load() : i < 20000; ++i) {
+      const ChunkPtr chunk = chunk_after();
+      auto start = Wall::now();
+      table.try_insert(chunk);
+      inserts.push_back(microseconds_since(start));
+      start = Wall::now();
+      static_cast<void>(table.try_sample(kBatch));
+      samples.push_back(microseconds_since(start));
+    }
+    writer.join();
+    std::printf("%s\n", writing ? "during checkpoints:" : "without checkpoints:");
+    report_spread("  insert of a chunk", inserts);
+    report_spread("  sample 256", samples);
+    report_spread("  cut (under the lock)", cuts);
+    report_spread("  cut and write", writes);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,9 +159,11 @@ int main(int argc, char** argv) {
     static_cast<void>(table->gather(table->try_sample(kBatch).value(), batch));
   report("sample + gather 256", kBatches, seconds_since(start), "batches/s");
 
-  start = Clock::now();
-  const TableSnapshot snapshot = table->snapshot();
-  std::printf("%-28s %12.1f ms for %zu items in %zu chunks\n", "snapshot (under the lock)",
-              1e3 * seconds_since(start), snapshot.cut.items.size(), snapshot.cut.chunks.size());
+  drawn = {};
+  measure_checkpoints(*table, static_cast<std::uint32_t>(chunks.size()), steps);
+  const TableStatistics s = table->statistics();
+  std::printf("%-28s %12.1f bytes an item, %.1f of them columns\n", "memory",
+              static_cast<double>(s.memory_bytes) / static_cast<double>(s.held_items),
+              static_cast<double>(s.bytes_held) / static_cast<double>(s.held_items));
   return 0;
 }

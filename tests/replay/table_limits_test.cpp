@@ -33,7 +33,7 @@ ChunkPtr episode(std::uint32_t number, std::uint32_t steps = 1) {
 std::vector<std::uint64_t> numbers(const Result<SampledItems>& sampled) {
   std::vector<std::uint64_t> result;
   if (sampled)
-    for (const SampledItem& item : sampled->items) result.push_back(item.chunk->header.episode);
+    for (const SampledItem& item : sampled->items) result.push_back(item.chunk->episode());
   return result;
 }
 

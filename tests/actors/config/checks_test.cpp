@@ -59,6 +59,32 @@ TEST(ChecksTest, TheTableMustHoldItsFirstSample) {
               HasSubstr("exceeds what 2 of 3000 shards hold, 2 x capacity / shards = 0"));
 }
 
+TEST(ChecksTest, ColumnsArePackedByName) {
+  RunOptions options = good_options();
+  options.replay.compression = {"pixels=zstd", "observation=none", "depth=lz4"};
+  EXPECT_EQ(error(options), "accepted");
+  const auto packing = column_compression(options.replay);
+  ASSERT_TRUE(packing);
+  EXPECT_EQ(*packing, (replay::ColumnCompression{{"pixels", replay::Compression::kZstd},
+                                                 {"observation", replay::Compression::kNone},
+                                                 {"depth", replay::Compression::kLz4}}));
+  for (const char* wrong : {"pixels", "pixels=gzip", "=zstd", "pixels="}) {
+    options.replay.compression = {wrong};
+    EXPECT_THAT(error(options),
+                AllOf(HasSubstr("'" + std::string(wrong) + "'"), HasSubstr("column=zstd")));
+  }
+}
+
+TEST(ChecksTest, ADiskNeedsAFolderAndBytes) {
+  RunOptions options = good_options();
+  options.replay.disk = {"/var/tmp", 0};
+  EXPECT_THAT(error(options), HasSubstr("replay.disk.bytes is 0"));
+  options.replay.disk = {"", 1000};
+  EXPECT_THAT(error(options), HasSubstr("replay.disk.folder names no folder"));
+  options.replay.disk = {"/var/tmp", 1000000};
+  EXPECT_EQ(error(options), "accepted");
+}
+
 TEST(ChecksTest, ABandTooNarrowIsRefusedWithTheSum) {
   RunOptions options = good_options();  // 2 actors, prefetch 4, batch 256
   options.replay.samples_per_insert = 32;

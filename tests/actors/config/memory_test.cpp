@@ -35,11 +35,19 @@ TEST(MemoryTest, AddsUpTheFourTerms) {
   ASSERT_EQ(terms.size(), 4u);
   const double step = 4 * (3 + 1 + 1);
   EXPECT_DOUBLE_EQ(terms[0].bytes, 2 * 2 * 13 * step);
-  EXPECT_DOUBLE_EQ(terms[1].bytes, 1000 * (step + 16));
+  EXPECT_DOUBLE_EQ(terms[1].bytes, 1000 * (step + 17 + 112.0 / 12));
+  EXPECT_EQ(terms[1].formula, "1000 items x (20 + 17 + 112 / 12) B");
   EXPECT_DOUBLE_EQ(terms[2].bytes, 4 * 256 * (4 * (3 + 3 + 1) + 12 + 8 + 16));
   EXPECT_DOUBLE_EQ(terms[3].bytes, 8.0 * static_cast<double>(parameter_count(
                                              options.learners.learner.d4pg, small_spec())));
   EXPECT_EQ(terms[0].formula, "2 actors x 2 credit x (12 + 1) steps x 20 B");
+}
+
+TEST(MemoryTest, StepsOnDiskTakeNoMemory) {
+  RunOptions options;
+  options.replay.capacity = 1200;
+  options.replay.disk = {"/var/tmp", 1 << 20};
+  EXPECT_DOUBLE_EQ(memory_terms(options, small_spec())[1].bytes, 1200 * 17 + 100 * 112);
 }
 
 TEST(MemoryTest, ANullJobHasNoParameters) {

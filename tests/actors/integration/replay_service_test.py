@@ -125,6 +125,27 @@ class Serving(ServiceTest):
         steps = batch["observation"][:, :, 0]
         self.assertTrue((np.diff(steps, axis=1)[batch["mask"] == 1] == 1).all())
 
+    def test_stacked_and_packed_frames_come_back_as_they_were_seen(self):
+        def frame(step):
+            return np.full((40, 40), step, np.uint8) + np.arange(40, dtype=np.uint8)
+        with Client(self.service.endpoint) as client:
+            table = client.declare("frames", {"pixels": ("u8", (40, 40))}, STEP, n_step=2,
+                                   frame_stack={"pixels": 3}, compression={"pixels": "lz4"})
+            with table.writer(chunk_steps=2) as writer:
+                for step in range(9):
+                    writer.append(frame(step), [step, 0], 1.0, truncated=step == 8, next_observation=frame(9))
+            batch = table.sample(64)
+            self.assertEqual(batch["pixels"].shape, (64, 3, 40, 40))
+            for row, step in enumerate(batch["action"][:, 0].astype(int)):
+                for name, newest in (("pixels", step), ("next_pixels", min(step + 2, 9))):
+                    expected = [frame(max(newest - back, 0)) for back in (2, 1, 0)]
+                    np.testing.assert_array_equal(batch[name][row], expected)
+            info = table.info()
+            self.assertLess(info["bytes_held"], info["raw_bytes"] / 4)
+            self.assertGreater(info["memory_bytes"], info["bytes_held"])
+            with self.assertRaisesRegex(RefusedError, "frame_stack"):
+                client.declare("more", {"pixels": ("u8", (4,))}, STEP, frame_stack={"picture": 3})
+
     def test_two_clients_share_a_table_and_later_options_are_warned_about(self):
         one, two = self.client(), self.client()
         mine = self.table(one)

@@ -85,6 +85,32 @@ TEST(TableRequest, AQueueOrStackNeedsOnlyItsSize) {
   EXPECT_THAT(refusal(request), HasSubstr("options.limiter"));
 }
 
+TEST(TableRequest, ColumnsMayBePackedAndStacked) {
+  json request = good();
+  request["options"]["compression"] = {{"o", "lz4"}, {"action", "none"}};
+  request["options"]["frame_stack"] = {{"o", 3U}};
+  const auto read = read_table_request(request, kRow);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->options.compression.at("o"), replay::Compression::kLz4);
+  EXPECT_EQ(read->options.compression.at("action"), replay::Compression::kNone);
+  EXPECT_EQ(read->signature.stack(0), 3U);
+  EXPECT_EQ(options_json(read->options)["compression"]["o"], "lz4");
+  // Columns are others when they are stacked; a stack of one is none.
+  const auto plain = read_table_request(good(), kRow);
+  EXPECT_NE(read->signature.spec_hash, plain->signature.spec_hash);
+  request["options"]["frame_stack"] = {{"o", 1U}};
+  EXPECT_EQ(read_table_request(request, kRow)->signature, plain->signature);
+  request["options"]["frame_stack"] = {{"action", 2U}};
+  EXPECT_THAT(refusal(request), HasSubstr("'action'"));
+  request["options"]["frame_stack"] = {{"o", "many"}};
+  EXPECT_THAT(refusal(request), HasSubstr("frame_stack.o"));
+  request["options"]["frame_stack"] = 3;
+  EXPECT_THAT(refusal(request), HasSubstr("frame_stack"));
+  request = good();
+  request["options"]["compression"] = {{"o", "gzip"}};
+  EXPECT_THAT(refusal(request), HasSubstr("compression"));
+}
+
 TEST(TableRequest, AnUnknownKeyIsNamedAtEveryLevel) {
   json request = good();
   request["colour"] = 1;

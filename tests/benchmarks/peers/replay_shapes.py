@@ -1,5 +1,7 @@
 """The items that both sides of the replay comparison move, and the pictures both insert.
 
+Run by itself it prints the pictures as bytes.
+
 state:  17 floats seen, 6 floats done, reward; an item is one transition (n = 1).
 pixels: frames of 84 x 84 x 3 bytes, a stack of 3 seen; an item is one transition of stacks.
 """
@@ -55,3 +57,7 @@ def answer(commands):
         start = time.perf_counter()
         count = commands[name](start + float(seconds))
         print(json.dumps({"rate": count / (time.perf_counter() - start)}), flush=True)
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(frames().tobytes())

@@ -1,4 +1,6 @@
-"""Troupe's Python client against `troupe replay serve`: troupe_replay_peer.py SHAPE ENDPOINT."""
+"""Troupe's Python client against `troupe replay serve`: troupe_replay_peer.py SHAPE ENDPOINT [BATCH].
+
+SHAPE "shared" is that of pixels, unpacked, with batches through shared memory; it also answers "copy"."""
 import pathlib
 import sys
 import time
@@ -12,23 +14,25 @@ import troupe_replay  # noqa: E402
 
 
 class Peer(shapes.Writing):
-    def __init__(self, shape, endpoint):
-        self.shape = shape
-        pixels = shape == "pixels"
+    def __init__(self, shape, endpoint, batch):
+        pixels, self.batch = shape != "state", batch
+        self.shape = "pixels" if pixels else "state"
         if pixels:
             # Each frame is stored once; an item of 3 steps has 4 frames, from which both stacks are taken.
             self.seen = shapes.frames()
             observation = {"pixels": ("u8", (84, 84, 3))}
             options = {"items": "sequence", "length": shapes.STACK, "period": 1}
+            if shape == "shared":
+                options["compression"] = {"pixels": "none"}
         else:
             options = {"n_step": 1}
             self.seen = np.ones((64, 17), np.float32)
             observation = {"observation": ("f32", (17,))}
         self.client = troupe_replay.Client(endpoint)
         self.table = self.client.declare("table", observation, {"action": ("f32", (6,))},
-                                         capacity=shapes.ITEMS[shape], **options)
+                                         capacity=shapes.ITEMS[self.shape], **options)
         self.writer = self.table.writer()
-        self.batches = self.table.sampler(shapes.BATCH)
+        self.batches = self.table.sampler(batch, shared=shape == "shared")
 
     def _append(self):
         self.writer.append(self.seen[self.steps % 64], np.zeros(6, np.float32), self.steps)
@@ -41,16 +45,26 @@ class Peer(shapes.Writing):
         count = 0
         while time.perf_counter() < deadline:
             batch = next(self.batches)
-            assert len(batch["reward"]) == shapes.BATCH
-            count += shapes.BATCH
+            assert len(batch["reward"]) == self.batch
+            count += self.batch
+        return count
+
+    def copy(self, deadline):
+        """Items per second when a batch of them is copied within this process."""
+        source = np.ones(self.batch * 4 * 84 * 84 * 3, np.uint8)
+        target, count = np.empty_like(source), 0
+        np.copyto(target, source)
+        while time.perf_counter() < deadline:
+            np.copyto(target, source)
+            count += self.batch
         return count
 
 
 def main():
-    shape, endpoint = sys.argv[1:]
-    peer = Peer(shape, endpoint)
+    shape, endpoint, *batch = sys.argv[1:]
+    peer = Peer(shape, endpoint, int(batch[0]) if batch else shapes.BATCH)
     peer.fill()
-    shapes.answer({"insert": peer.insert, "sample": peer.sample})
+    shapes.answer({"insert": peer.insert, "sample": peer.sample, "copy": peer.copy})
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@
 namespace troupe::replay::fuzz {
 namespace {
 
-constexpr std::uint32_t kChunks = 0x4b4e4843;  // "CHNK"
-
 template <class T>
 void store(std::uint8_t* at, T value) {
   std::memcpy(at, &value, sizeof value);
@@ -22,18 +20,6 @@ T load(const std::uint8_t* at) {
   T value{};
   std::memcpy(&value, at, sizeof value);
   return value;
-}
-
-// Slot, next slot, length and chunk after chunk, as far as the lengths go.
-void seal_chunks(Bytes& payload) {
-  std::size_t at = 16;
-  while (at + 16 <= payload.size()) {
-    const auto length = load<std::uint64_t>(payload.data() + at + 8);
-    at += 16;
-    if (length > payload.size() - at) return;
-    seal_chunk(payload.data() + at, static_cast<std::size_t>(length));
-    at += static_cast<std::size_t>(length);
-  }
 }
 
 }  // namespace
@@ -63,7 +49,6 @@ Bytes put_together(Sections parts) {
   Bytes bytes = parts.header;
   ByteWriter out(bytes);
   for (Sections::Section& section : parts.sections) {
-    if (section.tag == kChunks) seal_chunks(section.payload);
     const std::size_t first = bytes.size();
     out.put(section.tag);
     out.put(static_cast<std::uint64_t>(section.payload.size()));

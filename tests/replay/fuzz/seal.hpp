@@ -25,7 +25,7 @@ struct Sections {
 
 // As many sections as the lengths in the file allow.
 Sections take_apart(const std::uint8_t* data, std::size_t size);
-// The file again, with all lengths and checksums right, those of the chunks inside too.
+// The file again, with all lengths and checksums right.
 Bytes put_together(Sections parts);
 
 }  // namespace troupe::replay::fuzz

@@ -11,7 +11,15 @@ namespace troupe::replay::fuzz {
 inline Signature signature() {
   return {.observation = {{"observation", DType::kF32, {2}}, {"pixels", DType::kU8, {3}}},
           .step = {{"action", DType::kF32, {1}}, {"choice", DType::kI32, {}}},
-          .spec_hash = 77};
+          .spec_hash = 77,
+          .frame_stack = {1, 3}};
+}
+
+// Columns packed in every way.
+inline ColumnCompression packing() {
+  return {{"observation", Compression::kLz4},
+          {"pixels", Compression::kZstd},
+          {"choice", Compression::kLz4}};
 }
 
 inline ChunkPtr chunk_of(ChunkHeader header) {

@@ -57,7 +57,7 @@ inline EpisodeFileHead head_of(const TableSnapshot& snapshot) {
           .n_step = snapshot.options.n_step};
 }
 
-inline EpisodeTotals export_table(const Table& table, const std::filesystem::path& path,
+inline EpisodeTotals export_table(Table& table, const std::filesystem::path& path,
                                   int deflate = 4) {
   const TableSnapshot snapshot = table.snapshot();
   StoredEpisodes episodes(snapshot);
