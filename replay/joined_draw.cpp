@@ -11,14 +11,14 @@ namespace troupe::replay {
 void JoinedDraw::add(SampledItems part, double share) {
   widen_to_all_tables(part, share);
   origins_.push_back({part.shard, part.shard_epoch, part.items.size()});
-  // What an item keeps between its first and last chunk is found by position.
-  const auto offset = static_cast<std::uint32_t>(items_.middle.size());
-  for (SampledItem& item : part.items) item.middle += offset;
+  // The chunks of sequences are found by position.
+  const auto offset = static_cast<std::uint32_t>(items_.chains.size());
+  for (SampledItem& item : part.items) item.chain += offset;
   if (items_.items.empty())
     items_.items = std::move(part.items);
   else
     std::move(part.items.begin(), part.items.end(), std::back_inserter(items_.items));
-  std::move(part.middle.begin(), part.middle.end(), std::back_inserter(items_.middle));
+  std::move(part.chains.begin(), part.chains.end(), std::back_inserter(items_.chains));
   items_.shard = part.shard;
   items_.shard_epoch = part.shard_epoch;
   items_.held_items += part.held_items;
