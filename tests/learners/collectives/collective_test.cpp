@@ -200,7 +200,7 @@ TEST_P(EveryCollective, DoesNotWaitForEverForARankThatStays) {
         }
         failed = true;
       },
-      std::chrono::milliseconds(300));
+      std::chrono::seconds(2));
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
