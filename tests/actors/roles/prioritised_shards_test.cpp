@@ -33,8 +33,9 @@ World prioritised_world(const std::vector<std::uint32_t>& sizes, replay::WeightS
     fill(*world.tables.back(), sizes[shard], static_cast<float>(shard + 1));
     std::vector<double>& values = world.priorities.emplace_back();
     std::vector<replay::ItemKey> keys;
+    // Generations count the items of a table.
     for (std::uint32_t slot = 0; slot < sizes[shard]; ++slot) {
-      keys.push_back({shard, 9, slot, 1});
+      keys.push_back({shard, 9, slot, slot + 1});
       values.push_back(0.1 + 5 * random.uniform() * (shard + 1));
     }
     EXPECT_EQ(world.tables.back()->update_priorities(keys, values), sizes[shard]);
@@ -145,7 +146,7 @@ TEST(PrioritisedShards, TakePrioritiesBackByTheirMessagesAndNeverForARecycledSlo
   const auto source = remote_source(shards, source_options(8));
   replay::Batch* batch = source->next(kPatience);
   ASSERT_NE(batch, nullptr);
-  const std::vector<replay::ItemKey> keys = {{0, 9, 0, 1}, {0, 9, 1, 1}};
+  const std::vector<replay::ItemKey> keys = {{0, 9, 0, 1}, {0, 9, 1, 2}};
   source->update_priorities(keys, std::vector<float>{3, 5});
   ASSERT_TRUE(eventually([&] { return table.statistics().priority_updates == 2; }));
   EXPECT_DOUBLE_EQ(table.statistics().total_mass, 8);
@@ -154,7 +155,7 @@ TEST(PrioritisedShards, TakePrioritiesBackByTheirMessagesAndNeverForARecycledSlo
             InsertOutcome::Kind::kAccepted);
   const double mass = table.statistics().total_mass;
   source->update_priorities(keys, std::vector<float>{100, 100});
-  const std::vector<replay::ItemKey> others = {{0, 8, 0, 2}, {0, 9, 7, 1}};  // of no item ever
+  const std::vector<replay::ItemKey> others = {{0, 8, 0, 3}, {0, 9, 7, 1}};  // of no item ever
   source->update_priorities(others, std::vector<float>{100, 100});
   ASSERT_TRUE(eventually([&] { return table.statistics().stale_priorities == 4; }));
   EXPECT_EQ(table.statistics().priority_updates, 2U);
