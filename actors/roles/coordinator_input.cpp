@@ -137,11 +137,13 @@ void on_report(Self self, const Report& report) {
     for (std::uint32_t shard = 0; shard < state.run->shards().size(); ++shard) {
       const std::string prefix = "shard" + std::to_string(shard) + "/";
       if (!counters.contains(prefix + "inserted_steps")) continue;
-      state.run->shard_reported(shard,
-                                {counters.at(prefix + "inserted_steps").get<std::uint64_t>(),
-                                 gauges.at(prefix + "held_steps").get<std::uint64_t>(),
-                                 counters.at(prefix + "removed_steps").get<std::uint64_t>(),
-                                 counters.at(prefix + "prefilled_steps").get<std::uint64_t>()});
+      state.run->shard_reported(
+          shard,
+          {counters.at(prefix + "inserted_steps").get<std::uint64_t>(),
+           gauges.at(prefix + "held_steps").get<std::uint64_t>(),
+           counters.at(prefix + "removed_steps").get<std::uint64_t>(),
+           counters.at(prefix + "prefilled_steps").get<std::uint64_t>()},
+          static_cast<std::uint64_t>(gauges.value(prefix + "step_limit", 0.0)));
     }
     if (counters.contains("learner_updates"))
       state.run->learner_reported(counters.at("learner_updates").get<std::uint64_t>());

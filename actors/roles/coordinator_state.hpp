@@ -3,6 +3,7 @@
 #pragma once
 
 #include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
 #include <map>
 #include <memory>
 #include <optional>

@@ -35,6 +35,7 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
     else
       counters_.lost_with_shard += steps;  // a shard that this configuration no longer has
   }
+  for (std::size_t i = 0; i < shards_.size(); ++i) step_shares_.restart(i, shards_[i].inserted);
   for (const NodePlan& node_plan : plan) start(add_node(node_plan), now);
 }
 
@@ -151,12 +152,13 @@ void RunState::role_ready(const std::string& name, std::uint32_t incarnation,
                std::to_string(lost) + " steps inserted since its last checkpoint");
     }
     shard = ShardLedger{restored[i], restored[i], 0};
+    step_shares_.restart(first_shard + i, restored[i]);
   }
   if (node->plan.role == "learner") {
     version_ = version;
     counters_.epoch = incarnation;
   }
-  limits_.clear();  // whoever is new must hear of them
+  tell_limits_ = true;
   tell(name, "info", "ready", name + " serves");
 }
 
@@ -170,8 +172,10 @@ void RunState::pong(const std::string& name, std::uint32_t incarnation, std::uin
     kill(*node, "hung for " + std::to_string(busy_ms / 1000) + " s in " + busy_with);
 }
 
-void RunState::shard_reported(std::uint32_t shard, const ShardLedger& ledger) {
-  if (shard < shards_.size()) shards_[shard] = ledger;
+void RunState::shard_reported(std::uint32_t shard, const ShardLedger& ledger, std::uint64_t limit) {
+  if (shard >= shards_.size()) return;
+  shards_[shard] = ledger;
+  step_shares_.report(shard, ledger.inserted, limit);
 }
 
 bool RunState::shards_ready() const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "actors/config/run_options.hpp"
+#include "actors/roles/step_limits.hpp"
 #include "actors/roles/topology.hpp"
 #include "actors/runtime/liveness.hpp"
 #include "actors/runtime/restart_budget.hpp"
@@ -103,7 +104,8 @@ class RunState {
                   const std::vector<std::uint64_t>& restored, std::uint64_t version, Time now);
   void pong(const std::string& node, std::uint32_t incarnation, std::uint64_t number,
             std::uint64_t busy_ms, const std::string& busy_with, Time now);
-  void shard_reported(std::uint32_t shard, const ShardLedger& ledger);
+  // `limit`: the steps up to which it inserts now, as LimitSteps told it.
+  void shard_reported(std::uint32_t shard, const ShardLedger& ledger, std::uint64_t limit = 0);
   // What the shard's part of this checkpoint holds.
   void shard_cut(std::uint64_t checkpoint, std::uint32_t shard, const ShardLedger& ledger);
   void learner_reported(std::uint64_t version) { version_ = version; }
@@ -215,7 +217,8 @@ class RunState {
   Phase phase_ = Phase::kRunning;
   Time started_, last_checkpoint_, phase_since_;
   std::uint64_t next_id_ = 1;
-  std::vector<std::uint64_t> limits_;  // last sent
+  StepShares step_shares_;
+  bool tell_limits_ = false;  // whoever is new must hear of them
   std::optional<Checkpoint> checkpoint_;
   std::string checkpoint_error_;
   std::optional<std::uint64_t> evaluation_;  // running

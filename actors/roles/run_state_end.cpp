@@ -1,5 +1,6 @@
 // The running phase's schedules and how a run ends: save, evaluate, leave, over.
 #include <algorithm>
+#include <utility>
 
 #include "actors/roles/run_state.hpp"
 
@@ -36,18 +37,12 @@ void RunState::tick_running(Time now) {
   }
 }
 
-// With one shard the limit is what the run still lacks. Several share it evenly, and it is dealt
-// anew as they report, so that all of it is used and little more.
 void RunState::limit_steps() {
   if (options_.stop.actor_steps <= 0 || options_.actors.count == 0) return;
   const auto wanted = static_cast<std::uint64_t>(options_.stop.actor_steps);
-  const std::uint64_t left = wanted - std::min(wanted, actor_steps());
-  std::vector<std::uint64_t> limits;
-  for (const ShardLedger& shard : shards_)
-    limits.push_back(shard.inserted + (left + shards_.size() - 1) / shards_.size());
-  if (limits == limits_) return;
-  limits_ = limits;
-  actions_.push_back(LimitSteps{std::move(limits)});
+  const bool asked = std::exchange(tell_limits_, false);
+  if (step_shares_.deal(wanted - std::min(wanted, counters_.lost_with_shard)) || asked)
+    actions_.push_back(LimitSteps{step_shares_.limits()});
 }
 
 void RunState::evaluation_done(std::uint64_t id, double mean_return, const std::string& error) {

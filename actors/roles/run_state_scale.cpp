@@ -34,7 +34,10 @@ Result<std::string> RunState::scale(const std::string& role, std::uint32_t count
   const std::string name = shards ? "shard-" : "actor-";
   for (std::uint32_t i = present; i < count; ++i)
     start(add_node({name + std::to_string(i), role, i}), now);
-  if (shards) shards_.resize(std::max<std::size_t>(shards_.size(), count));
+  while (shards && shards_.size() < count) {
+    step_shares_.restart(shards_.size(), 0);
+    shards_.emplace_back();
+  }
   (shards ? counters_.shards : counters_.actors) = count;
   const std::string text =
       role + " nodes: " + std::to_string(present) + " -> " + std::to_string(count);

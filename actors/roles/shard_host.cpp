@@ -37,8 +37,8 @@ Result<std::unique_ptr<ShardHost>> ShardHost::open(const RoleContext& context, s
                           remote_samples ? context.channel_endpoint(name + "-samples") : "");
     if (!server) return tl::unexpected(server.error());
     // Until the coordinator says what the others have.
-    if (options.stop.actor_steps > 0)
-      (*server)->limit(static_cast<std::uint64_t>(options.stop.actor_steps));
+    if (options.stop.actor_steps > 0 && options.actors.count > 0)
+      (*server)->limit(shared->statistics().inserted_steps);
     host->tables_.push_back(std::move(shared));
     host->servers_.push_back(std::move(*server));
   }
@@ -133,6 +133,8 @@ void ShardHost::report(std::map<std::string, double>& counters,
                        std::map<std::string, double>& gauges) const {
   double held = 0, bytes = 0, steps = 0, memory = 0, disk = 0;
   for (std::size_t i = 0; i < tables_.size(); ++i) {
+    // Before the counts: what is inserted meanwhile is within it.
+    const std::uint64_t limit = servers_[i]->limit();
     const replay::TableStatistics s = tables_[i]->statistics();
     const std::string prefix = "shard" + std::to_string(first_ + i) + "/";
     const auto add = [&](const char* name, std::uint64_t value) {
@@ -153,6 +155,7 @@ void ShardHost::report(std::map<std::string, double>& counters,
     add("malformed_chunks", s.malformed_chunks + servers_[i]->corrupt());
     counters[prefix + "insert_blocked_ms"] = static_cast<double>(s.insert_blocked_ms);
     gauges[prefix + "held_steps"] = static_cast<double>(s.held_steps);
+    if (limit != ShardServer::kNoLimit) gauges[prefix + "step_limit"] = static_cast<double>(limit);
     gauges[prefix + "priority_mass"] = s.total_mass;
     held += static_cast<double>(s.held_items);
     bytes += static_cast<double>(s.bytes_held);

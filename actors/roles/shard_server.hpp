@@ -33,9 +33,11 @@ class ShardServer {
   // new, and a millisecond at most if it has samplers.
   void serve(std::chrono::milliseconds timeout);
 
+  static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
   // Chunks wait once the table has inserted so many steps: the last one taken may go beyond. Any
   // thread.
   void limit(std::uint64_t inserted_steps) { limit_ = inserted_steps; }
+  std::uint64_t limit() const { return limit_; }
 
   replay::Table& table() { return *table_; }
   // Messages that could not be read; any thread may ask.
@@ -83,7 +85,7 @@ class ShardServer {
   const std::uint64_t restored_;             // items inserted when this life began
   std::uint64_t inserted_;                   // steps of the table, restored ones included
   std::atomic<std::uint64_t> corrupt_{0};
-  std::atomic<std::uint64_t> limit_{std::numeric_limits<std::uint64_t>::max()};
+  std::atomic<std::uint64_t> limit_{kNoLimit};
 };
 
 }  // namespace troupe::actors

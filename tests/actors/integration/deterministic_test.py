@@ -29,6 +29,9 @@ class FixedSchedule(RunTest):
     def test_so_do_two_replicas_on_two_shards(self):
         self.check({"learners.replicas": 2, "replay.shards": 2})
 
+    def test_so_do_priorities_over_three_shards(self):
+        self.check({"replay.shards": 3, "replay.selector": "prioritised"})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -82,10 +82,15 @@ TEST(RunState, DealsTheStepsThatAreLeftToSeveralShards) {
   World world(several);
   world.serve_all();
   world.pass(milliseconds{100});
-  world.run().shard_reported(0, {4000, 4000, 0});
-  world.run().shard_reported(1, {300, 300, 0});
+  EXPECT_EQ(world.all<LimitSteps>().back().inserted, (std::vector<std::uint64_t>{2500, 2500}));
+  world.run().shard_reported(0, {2500, 2500, 0}, 2500);
+  world.run().shard_reported(1, {300, 300, 0}, 2500);
   world.pass(milliseconds{100});
-  EXPECT_EQ(world.all<LimitSteps>().back().inserted, (std::vector<std::uint64_t>{4350, 650}));
+  // What the slow one gives back is dealt out once it says that it obeys.
+  EXPECT_EQ(world.all<LimitSteps>().back().inserted, (std::vector<std::uint64_t>{2500, 1400}));
+  world.run().shard_reported(1, {350, 350, 0}, 1400);
+  world.pass(milliseconds{100});
+  EXPECT_EQ(world.all<LimitSteps>().back().inserted, (std::vector<std::uint64_t>{3050, 1950}));
 }
 
 TEST(RunState, GoesOnWithoutAHopelessEnvironmentActorWhileEnoughOthersLive) {
