@@ -128,6 +128,7 @@ Result<std::vector<CheckpointWriter::File>> CheckpointWriter::write(
   if (fresh_bytes >= least)
     if (auto good = write_segments(fresh, path, used); !good) return tl::unexpected(good.error());
   std::vector<SegmentFile> files;
+  files.reserve(used.size());
   for (const Segment& segment : used) files.push_back(segment.file);
   auto table = write_table(snapshot, path, files);
   if (!table) return tl::unexpected(table.error());

@@ -26,13 +26,13 @@ struct FreeContext {
 
 // Contexts are large and costly to make, so each thread keeps its own.
 ZSTD_CCtx& compressor() {
-  thread_local const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+  thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
   if (!context) throw std::bad_alloc();
   return *context;
 }
 
 ZSTD_DCtx& decompressor() {
-  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   if (!context) throw std::bad_alloc();
   return *context;
 }
@@ -42,7 +42,7 @@ void* lz4_state() {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
-  thread_local const std::unique_ptr<void, Free> state(
+  thread_local std::unique_ptr<void, Free> state(
       std::malloc(static_cast<std::size_t>(LZ4_sizeofStateHC())));
   if (!state) throw std::bad_alloc();
   return state.get();

@@ -105,8 +105,8 @@ PackedPtr PackedChunk::pack(const Chunk& chunk, const ChunkLayout& layout,
   assert(chunk.observation.size() == layout.observations);
   assert(chunk.observation.size() + chunk.step.size() == layout.columns.size());
   std::vector<std::span<const std::uint8_t>> parts;
-  parts.push_back({reinterpret_cast<const std::uint8_t*>(chunk.reward.data()),
-                   chunk.reward.size() * sizeof(float)});
+  parts.emplace_back(reinterpret_cast<const std::uint8_t*>(chunk.reward.data()),
+                     chunk.reward.size() * sizeof(float));
   parts.emplace_back();  // the directory, once it is known
   std::vector<std::uint32_t> ends;
   std::vector<std::vector<std::uint8_t>> packed(layout.columns.size());
