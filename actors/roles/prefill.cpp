@@ -1,6 +1,7 @@
 // Implements the filling of tables before a run.
 #include "actors/roles/prefill.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <system_error>
 
@@ -70,12 +71,13 @@ Result<std::string> prefill_table(const RunOptions& options, const EnvSpec& spec
                  {.part = shard, .parts = static_cast<std::uint32_t>(options.replay.shards)});
   if (!report) return fail(report.error().code, "replay.prefill: " + report.error().message);
   const std::uint64_t held = table.statistics().held_items;
-  const auto min_size = static_cast<std::uint64_t>(table.options().limiter.min_size);
+  const auto min_size = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(1, options.replay.min_size / options.replay.shards));
   if (is_offline(options) && held < min_size)
     return fail(ErrorCode::kInvalidArgument,
                 "replay.prefill: " + path + " gives shard " + std::to_string(shard) + " only " +
                     std::to_string(held) + " items, of which replay.min_size asks " +
-                    std::to_string(min_size) + ", and no environment actor will add any");
+                    std::to_string(min_size) + " of each, and no environment actor will add any");
   std::string note = "shard " + std::to_string(shard) + " begins with " +
                      std::to_string(report->steps) + " steps of " +
                      std::to_string(report->episodes) + " episodes from " + path + ", " +

@@ -24,7 +24,7 @@ Result<replay::FillReport> fill_table(replay::Table& table, replay::EpisodeSourc
 
 // Shard `shard` of the run takes its share of the file's episodes, past its limiter. Returns what
 // it took in one sentence. kInvalidArgument too when the run has no environment actors and the
-// share holds fewer items than the shard's min_size: nobody would ever add any. O(file).
+// share holds fewer items than its share of replay.min_size: nobody would ever add any. O(file).
 Result<std::string> prefill_table(const RunOptions& options, const EnvSpec& spec,
                                   std::uint32_t shard, replay::Table& table);
 
