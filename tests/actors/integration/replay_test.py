@@ -90,9 +90,9 @@ class OneRatio(ReplayRun):
             wait_until(lambda: run.nodes().get("shard-1", before)[1] > before[1], what="a new shard-1")
             wait_until(lambda: run.log().rfind("shard-1 serves") > run.log().rfind("shard-1 ended"),
                        what="the new shard-1 serves")
-            held = run.last("shard/shard1/held_steps")
             run.progressed(1500, 200)
-            wait_until(lambda: run.last("shard/shard1/held_steps") > held, what="steps in the new shard-1")
+            wait_until(lambda: run.last("shard/shard1/inserted_steps_per_second") > 0,
+                       what="steps in the new shard-1")
         told = re.findall(r"shard 1 came back without the (\d+) steps", run.log())
         checkpoint = self.stop(run)
         lost = sum(map(int, told))
