@@ -2,7 +2,6 @@
 #include "replay/compression.hpp"
 
 #include <lz4.h>
-#include <lz4hc.h>
 #include <zstd.h>
 
 #include <array>
@@ -15,7 +14,7 @@ namespace troupe::replay {
 namespace {
 
 // Higher levels gain a tenth at half the speed and less.
-constexpr int kZstdLevel = 1, kLz4Level = 2;
+constexpr int kZstdLevel = 1;
 // Smaller rows are not worth a block directory.
 constexpr std::size_t kPixelRow = 1024;
 
@@ -35,17 +34,6 @@ ZSTD_DCtx& decompressor() {
   thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   if (!context) throw std::bad_alloc();
   return *context;
-}
-
-// What the search of LZ4 HC works in, 256 KiB.
-void* lz4_state() {
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-  thread_local std::unique_ptr<void, Free> state(
-      std::malloc(static_cast<std::size_t>(LZ4_sizeofStateHC())));
-  if (!state) throw std::bad_alloc();
-  return state.get();
 }
 
 constexpr std::array kNames{"none", "lz4", "zstd"};
@@ -80,10 +68,9 @@ void compress(Compression compression, std::span<const std::uint8_t> block,
   } else if (compression == Compression::kLz4) {
     const int size = static_cast<int>(block.size());
     out.resize(before + static_cast<std::size_t>(LZ4_compressBound(size)));
-    packed = static_cast<std::size_t>(
-        LZ4_compress_HC_extStateHC(lz4_state(), reinterpret_cast<const char*>(block.data()),
-                                   reinterpret_cast<char*>(out.data() + before), size,
-                                   static_cast<int>(out.size() - before), kLz4Level));
+    packed = static_cast<std::size_t>(LZ4_compress_default(
+        reinterpret_cast<const char*>(block.data()), reinterpret_cast<char*>(out.data() + before),
+        size, static_cast<int>(out.size() - before)));
   } else {
     out.insert(out.end(), block.begin(), block.end());
     return;

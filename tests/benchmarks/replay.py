@@ -9,9 +9,10 @@ shm:        batches of 32 MB of unpacked pixel items from `troupe replay serve` 
             through shared memory, beside a copy of as many bytes within that process.
 
 The items and the frames are those of peers/replay_shapes.py: uniform draws from a full table of the same
-size, batches of 256. Both sides keep pixels as their defaults do, Troupe by LZ4 HC, Reverb by delta coding
-and Snappy. A ratio is the smallest of insert and sample over both shapes, each the median of its rounds;
-that of memory is how many times more of it Reverb's server took to be filled with pixel items."""
+size, batches of 256. Reverb always packs, by delta coding and Snappy. Troupe's pixels are measured as they
+come (`reverb_…`) and packed by LZ4, its default (`packed_…`): speed is the first's, memory the second's. A
+ratio is the smallest of insert and sample over its shapes, each the median of its rounds; that of memory is
+how many times more of it Reverb's server took to be filled with pixel items."""
 
 import contextlib
 import json
@@ -22,7 +23,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
-SHAPES, COMMANDS = ("state", "pixels"), ("insert", "sample")
+COMMANDS = ("insert", "sample")
+# Shape of the items, how Troupe keeps them, and the ratio that they count in.
+CASES = (("state", "state", "reverb"), ("pixels", "pixels", "reverb"), ("pixels", "packed", "packed"))
 ROUNDS, SECONDS = 5, 3.0
 ITEMS = {"state": 100_000, "pixels": 4_000}     # as in peers/replay_shapes.py
 ITEM_BYTES = 4 * 84 * 84 * 3                    # of a pixel item
@@ -65,10 +68,10 @@ class Process(contextlib.AbstractContextManager):
         self.process.wait()
 
 
-def own_in_process(program, shape, frames):
+def own_in_process(program, shape, kept, frames):
     """One round of the C++ table."""
     command = [str(program), "bench", "replay", shape, "--frames", str(frames),
-               "--seconds", str(SECONDS / 2), "--json"]
+               "--compression", "lz4" if kept == "packed" else "none", "--seconds", str(SECONDS / 2), "--json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         raise PeerFailed(f"'{' '.join(command)}' ended with exit code {done.returncode}")
@@ -76,21 +79,21 @@ def own_in_process(program, shape, frames):
     return {"insert": measured["inserts_per_second"], "sample": measured["samples_per_second"]}
 
 
-def in_process(program, python, shape, progress, frames):
+def in_process(program, python, shape, kept, progress, frames):
     """{side: {command: rates}} without sockets, the same frames on both sides."""
     rates = {side: {command: [] for command in COMMANDS} for side in ("troupe", "reverb")}
     with Process(python, PEERS / "reverb_replay.py", "in_process", shape) as reverb:
         reverb.line()
         for turn in range(ROUNDS):
-            for command, rate in own_in_process(program, shape, frames).items():
+            for command, rate in own_in_process(program, shape, kept, frames).items():
                 rates["troupe"][command].append(rate)
             for command in COMMANDS:
                 rates["reverb"][command].append(reverb.rate(command))
-            tell(progress, f"{shape} in process", turn, rates)
+            tell(progress, f"{kept} in process", turn, rates)
     return rates
 
 
-def tcp(program, python, shape, progress, memory):
+def tcp(program, python, shape, kept, progress, memory):
     """{side: {command: rates}} over loopback TCP; puts what an item costs each server into `memory`."""
     rates = {side: {command: [] for command in COMMANDS} for side in ("troupe", "reverb")}
     with Process(program, "replay", "serve", "--endpoint", "tcp://127.0.0.1:*") as own_server, \
@@ -98,18 +101,18 @@ def tcp(program, python, shape, progress, memory):
         endpoint, port = own_server.line().split()[-1], reverb_server.line()
         servers = {"troupe": own_server, "reverb": reverb_server}
         before = {name: server.resident() for name, server in servers.items()}
-        with Process(python, PEERS / "troupe_replay_peer.py", shape, endpoint) as own, \
+        with Process(python, PEERS / "troupe_replay_peer.py", kept, endpoint) as own, \
              Process(python, PEERS / "reverb_replay.py", "client", shape, port) as reverb:
             sides = {"troupe": own, "reverb": reverb}
             for side in sides.values():
                 side.line()    # its table is full now
-            memory[shape] = {name: (server.resident() - before[name]) / ITEMS[shape]
+            memory[kept] = {name: (server.resident() - before[name]) / ITEMS[shape]
                              for name, server in servers.items()}
             for turn in range(ROUNDS):
                 for command in COMMANDS:
                     for name, side in sides.items():
                         rates[name][command].append(side.rate(command))
-                tell(progress, f"{shape} over tcp", turn, rates)
+                tell(progress, f"{kept} over tcp", turn, rates)
     return rates
 
 
@@ -149,23 +152,24 @@ def measure(progress, program, python):
     batches, copies = shared_memory(program, python, progress)
     ratios["shm_over_memcpy"] = statistics.median(a / b for a, b in zip(batches, copies))
     details["shm/pixels"] = {"batches_bytes": spread(batches), "copies_bytes": spread(copies)}
-    ratios["reverb_memory"] = memory["pixels"]["reverb"] / memory["pixels"]["troupe"]
+    ratios["reverb_memory"] = memory["packed"]["reverb"] / memory["packed"]["troupe"]
     return {"name": "replay", "rounds": ROUNDS, "seconds": SECONDS, "batch": 256, "ratios": ratios,
             "server_bytes_per_item": memory, "rates_per_second": details}
 
 
 def compare(progress, program, python, frames, ratios, details, memory):
     """Beside Reverb; fills what `measure` gives."""
-    for name in ("reverb_in_process", "reverb_tcp"):
-        for shape in SHAPES:
-            if name == "reverb_tcp":
-                rates = tcp(program, python, shape, progress, memory)
+    for way in ("in_process", "tcp"):
+        for shape, kept, side in CASES:
+            if way == "tcp":
+                rates = tcp(program, python, shape, kept, progress, memory)
             else:
-                rates = in_process(program, python, shape, progress, frames)
+                rates = in_process(program, python, shape, kept, progress, frames)
+            name = f"{side}_{way}"
             for command in COMMANDS:
                 gains = [own / other for own, other in zip(rates["troupe"][command],
                                                            rates["reverb"][command])]
-                details[f"{name}/{shape}/{command}"] = {
+                details[f"{way}/{kept}/{command}"] = {
                     "ratio": spread(gains), "troupe": spread(rates["troupe"][command]),
                     "reverb": spread(rates["reverb"][command])}
                 ratios[name] = min(ratios.get(name, float("inf")), statistics.median(gains))

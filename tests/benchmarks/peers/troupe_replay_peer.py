@@ -1,6 +1,7 @@
 """Troupe's Python client against `troupe replay serve`: troupe_replay_peer.py SHAPE ENDPOINT [BATCH].
 
-SHAPE "shared" is that of pixels, unpacked, with batches through shared memory; it also answers "copy"."""
+SHAPE is "state", "pixels" (as they come), "packed" (pixels by LZ4), or "shared": pixels as they come, with
+batches through shared memory; it also answers "copy"."""
 import pathlib
 import sys
 import time
@@ -22,8 +23,7 @@ class Peer(shapes.Writing):
             self.seen = shapes.frames()
             observation = {"pixels": ("u8", (84, 84, 3))}
             options = {"items": "sequence", "length": shapes.STACK, "period": 1}
-            if shape == "shared":
-                options["compression"] = {"pixels": "none"}
+            options["compression"] = {"pixels": "lz4" if shape == "packed" else "none"}
         else:
             options = {"n_step": 1}
             self.seen = np.ones((64, 17), np.float32)
