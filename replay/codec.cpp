@@ -18,34 +18,6 @@ constexpr std::size_t kChecksum = 4;
 
 std::string text(std::uint64_t value) { return std::to_string(value); }
 
-void put_header(ByteWriter& out, const ChunkHeader& header) {
-  out.put(header.worker);
-  out.put(header.incarnation);
-  out.put(header.sequence);
-  out.put(header.environment);
-  out.put(header.episode);
-  out.put(header.first_step);
-  out.put(header.steps);
-  out.put(static_cast<std::uint8_t>(header.end));
-  out.put(header.parameter_version);
-  out.put(header.learner_epoch);
-}
-
-bool get_header(ByteReader& in, ChunkHeader& header) {
-  in.get(header.worker);
-  in.get(header.incarnation);
-  in.get(header.sequence);
-  in.get(header.environment);
-  in.get(header.episode);
-  in.get(header.first_step);
-  in.get(header.steps);
-  const auto end = in.take<std::uint8_t>();
-  header.end = static_cast<EpisodeEnd>(end);
-  in.get(header.parameter_version);
-  in.get(header.learner_epoch);
-  return in.ok() && end <= static_cast<std::uint8_t>(EpisodeEnd::kTruncated);
-}
-
 void put_columns(ByteWriter& out, const std::vector<Column>& columns, std::uint64_t rows) {
   for (const Column& column : columns) {
     out.put(static_cast<std::uint8_t>(column.name.size()));
@@ -143,6 +115,34 @@ Result<void> check_columns(const Chunk& chunk, const std::vector<Column>& column
 
 }  // namespace
 
+void put_chunk_header(ByteWriter& out, const ChunkHeader& header) {
+  out.put(header.worker);
+  out.put(header.incarnation);
+  out.put(header.sequence);
+  out.put(header.environment);
+  out.put(header.episode);
+  out.put(header.first_step);
+  out.put(header.steps);
+  out.put(static_cast<std::uint8_t>(header.end));
+  out.put(header.parameter_version);
+  out.put(header.learner_epoch);
+}
+
+bool get_chunk_header(ByteReader& in, ChunkHeader& header) {
+  in.get(header.worker);
+  in.get(header.incarnation);
+  in.get(header.sequence);
+  in.get(header.environment);
+  in.get(header.episode);
+  in.get(header.first_step);
+  in.get(header.steps);
+  const auto end = in.take<std::uint8_t>();
+  header.end = static_cast<EpisodeEnd>(end);
+  in.get(header.parameter_version);
+  in.get(header.learner_epoch);
+  return in.ok() && end <= static_cast<std::uint8_t>(EpisodeEnd::kTruncated);
+}
+
 std::string describe(const ChunkHeader& header) {
   return "chunk " + text(header.sequence) + " of worker " + text(header.worker) + ", incarnation " +
          text(header.incarnation) + ", environment " + text(header.environment) + ", episode " +
@@ -167,7 +167,7 @@ std::vector<std::uint8_t> encode(const Chunk& chunk, const Signature& signature)
   out.put(kVersion);
   out.put(size);
   out.put(chunk.header.spec_hash);
-  put_header(out, chunk.header);
+  put_chunk_header(out, chunk.header);
   out.put(static_cast<std::uint16_t>(signature.observation.size()));
   out.put(static_cast<std::uint16_t>(signature.step.size()));
   put_columns(out, signature.observation, chunk.header.observation_rows());
@@ -187,7 +187,8 @@ Result<ChunkPtr> decode(std::span<const std::uint8_t> bytes, const Signature& si
   auto chunk = std::make_shared<Chunk>();
   ChunkHeader& header = chunk->header;
   header.spec_hash = signature.spec_hash;
-  if (!get_header(in, header)) return fail(ErrorCode::kCorrupt, "chunk's header is malformed");
+  if (!get_chunk_header(in, header))
+    return fail(ErrorCode::kCorrupt, "chunk's header is malformed");
   if (header.steps == 0 || header.steps > limits.max_steps)
     return fail(ErrorCode::kCorrupt, "chunk has " + text(header.steps) + " steps; 1 to " +
                                          text(limits.max_steps) + " are allowed");

@@ -16,9 +16,15 @@
 #include <vector>
 
 #include "envs/spec/result.hpp"
+#include "replay/bytes.hpp"
 #include "replay/signature.hpp"
 
 namespace troupe::replay {
+
+// The header's fields from `worker` to `learner_epoch`, as they stand in every encoding of a chunk.
+// get_chunk_header is false when the bytes are not there or the end is none.
+void put_chunk_header(ByteWriter& out, const ChunkHeader& header);
+bool get_chunk_header(ByteReader& in, ChunkHeader& header);
 
 // What stands in a chunk's last four bytes: CRC-32C everywhere, except that writers whose language
 // has only zlib's CRC-32 (RFC 1952, 8) may put that and say so beside the chunk.

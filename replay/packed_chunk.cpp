@@ -15,6 +15,7 @@
 #include <string>
 
 #include "replay/bytes.hpp"
+#include "replay/codec.hpp"
 
 namespace troupe::replay {
 namespace {
@@ -147,16 +148,7 @@ ChunkHeader PackedChunk::header(std::uint64_t spec_hash) const {
 
 void PackedChunk::append_head(std::vector<std::uint8_t>& out) const {
   ByteWriter to(out);
-  to.put(worker_);
-  to.put(incarnation_);
-  to.put(sequence_);
-  to.put(environment_);
-  to.put(episode_);
-  to.put(first_step_);
-  to.put(steps_);
-  to.put(static_cast<std::uint8_t>(end_));
-  to.put(parameter_version_);
-  to.put(learner_epoch_);
+  put_chunk_header(to, header(0));
   to.put(std::uint64_t{payload_bytes_});
   to.put(std::uint32_t{0});
 }
@@ -166,21 +158,11 @@ Result<PackedPtr> PackedChunk::parse(std::span<const std::uint8_t> record,
                                      const std::shared_ptr<DiskTier>& tier) {
   ByteReader in(record);
   ChunkHeader header;
-  in.get(header.worker);
-  in.get(header.incarnation);
-  in.get(header.sequence);
-  in.get(header.environment);
-  in.get(header.episode);
-  in.get(header.first_step);
-  in.get(header.steps);
-  const auto end = in.take<std::uint8_t>();
-  in.get(header.parameter_version);
-  in.get(header.learner_epoch);
+  const bool good = get_chunk_header(in, header);
   const auto bytes = in.take<std::uint64_t>();
   const auto zero = in.take<std::uint32_t>();
-  if (!in.ok() || end > static_cast<std::uint8_t>(EpisodeEnd::kTruncated) || zero != 0)
+  if (!good || !in.ok() || zero != 0)
     return fail(ErrorCode::kCorrupt, "a chunk's header is malformed");
-  header.end = static_cast<EpisodeEnd>(end);
   if (header.steps == 0 || header.steps > ~std::uint32_t{0} - header.first_step)
     return fail(ErrorCode::kCorrupt, "a chunk has no steps, or counts them beyond 32 bits");
   if (bytes != in.remaining() || bytes > ~std::uint32_t{0})

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/config/scalars.hpp"
+#include "envs/spec/fnv.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -141,12 +142,12 @@ std::string print_json(const RunOptions& options) {
 }
 
 std::string config_hash(const RunOptions& options) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : print_yaml(options)) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  }
+  const std::string text = print_yaml(options);
+  Fnv1a hash;
+  hash.bytes(text.data(), text.size());
   std::array<char, 17> digits{};
-  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
+  std::snprintf(digits.data(), digits.size(), "%016llx",
+                static_cast<unsigned long long>(hash.value()));
   return digits.data();
 }
 

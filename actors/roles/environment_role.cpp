@@ -61,6 +61,8 @@ class EnvironmentRole : public RoleBase {
       connect(shard, shard < peers.shard_endpoints.size() ? peers.shard_endpoints[shard] : "");
       live.push_back(lanes_[shard].channel != nullptr);
     }
+    // A run may be resumed with fewer shards than its unacknowledged chunks were made for.
+    if (!lanes_.empty()) window_.fold_lanes(static_cast<std::uint32_t>(lanes_.size()));
     router_.set_live(std::move(live));
     follow_parameters(peers.parameter_endpoint);
   }

@@ -72,7 +72,7 @@ Result<std::string> prefill_table(const RunOptions& options, const EnvSpec& spec
   if (!report) return fail(report.error().code, "replay.prefill: " + report.error().message);
   const std::uint64_t held = table.statistics().held_items;
   const auto min_size = static_cast<std::uint64_t>(
-      std::max<std::int64_t>(1, options.replay.min_size / options.replay.shards));
+      (options.replay.min_size + options.replay.shards - 1) / options.replay.shards);
   if (is_offline(options) && held < min_size)
     return fail(ErrorCode::kInvalidArgument,
                 "replay.prefill: " + path + " gives shard " + std::to_string(shard) + " only " +

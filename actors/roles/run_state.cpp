@@ -21,11 +21,14 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
                    Time now)
     : options_(options),
       counters_(std::move(counters)),
-      shards_(std::max(static_cast<std::size_t>(options.replay.shards),
-                       static_cast<std::size_t>(counters_.shards))),
+      shards_(static_cast<std::size_t>(options.replay.shards)),
       started_(now),
       last_checkpoint_(now),
       phase_since_(now) {
+  // Shards that were added live in nodes of their own; a run that keeps its shards with the learner
+  // has the configured ones.
+  if (options_.replay.placement != "own") counters_.shards = 0;
+  shards_.resize(std::max(shards_.size(), static_cast<std::size_t>(counters_.shards)));
   if (counters_.next_evaluation == 0)
     counters_.next_evaluation = static_cast<std::uint64_t>(options_.evaluation.every);
   for (std::size_t i = 0; i < counters_.inserted.size(); ++i) {

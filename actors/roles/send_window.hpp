@@ -118,6 +118,15 @@ class SendWindow {
       writer.array(std::span<const std::uint8_t>(*entry.payload));
     }
   }
+  // Messages of lanes that are no more go to those that are, and are sent anew: nobody else would
+  // ever acknowledge them. `lanes` >= 1.
+  void fold_lanes(std::uint32_t lanes) {
+    for (Entry& entry : entries_)
+      if (entry.lane >= lanes) {
+        entry.lane %= lanes;
+        entry.sent = false;
+      }
+  }
   // What save leaves out: environment and lane of each message.
   void save_lanes(std::vector<std::uint8_t>& out) const {
     replay::ByteWriter writer(out);

@@ -57,9 +57,10 @@ Result<void> ShardHost::load(const RoleContext& context, const EnvSpec& spec, st
     }
     if (restored.error().code != ErrorCode::kNotFound) return tl::unexpected(restored.error());
     notes_.push_back("shard " + std::to_string(shard) +
-                     " has no saved table and starts empty: " + restored.error().message);
+                     " has no saved table: " + restored.error().message);
   }
-  if (context.options.replay.prefill.empty()) return {};
+  // The file is dealt to the configured shards: one that was added later has no part in it.
+  if (context.options.replay.prefill.empty() || shard >= context.options.replay.shards) return {};
   auto note = prefill_table(context.options, spec, shard, table);
   if (!note) return tl::unexpected(note.error());
   prefilled_.push_back(*std::move(note));

@@ -46,7 +46,12 @@ std::optional<ShardState> decode_state(const ChannelMessage& message) {
                    .waiting = w[7],
                    .serial = w[8],
                    .allowed = w[9]};
-  // A shard's sums are finite; what is not is no state.
+  // A shard's sums are finite and its counts leave room to add; what is not so is no state.
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  for (const std::uint64_t count :
+       {state.inserted, state.prefilled, state.held, state.waiting, state.allowed})
+    if (count > kMost) return std::nullopt;
+  if (state.restored > state.inserted) return std::nullopt;
   if (!(state.mass >= 0 && state.mass < 1e300)) return std::nullopt;
   if (!(state.min_probability >= 0 && state.min_probability <= 1)) return std::nullopt;
   return state;

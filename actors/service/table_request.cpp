@@ -8,6 +8,8 @@
 #include <optional>
 #include <set>
 
+#include "envs/spec/fnv.hpp"
+
 namespace troupe::actors {
 namespace {
 
@@ -271,14 +273,14 @@ Result<void> check_columns(const replay::Signature& signature, bool spans,
   return {};
 }
 
-// FNV-1a over the columns, so that a chunk made for others is refused.
+// Over the columns, so that a chunk made for others is refused.
 std::uint64_t hash_of_columns(const replay::Signature& signature) {
   const std::string text = columns_json(signature.observation).dump() +
                            columns_json(signature.step).dump() +
                            (signature.lead() > 0 ? Json(signature.frame_stack).dump() : "");
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3U;
-  return hash;
+  Fnv1a hash;
+  hash.bytes(text.data(), text.size());
+  return hash.value();
 }
 
 }  // namespace

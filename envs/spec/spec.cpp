@@ -5,7 +5,8 @@
 #include <bit>
 #include <functional>
 #include <numeric>
-#include <string_view>
+
+#include "envs/spec/fnv.hpp"
 
 namespace troupe {
 namespace {
@@ -16,23 +17,6 @@ struct TypeInfo {
 };
 constexpr std::array<TypeInfo, 7> kTypes{
     {{4, "f32"}, {8, "f64"}, {1, "u8"}, {4, "i32"}, {8, "i64"}, {4, "u32"}, {8, "u64"}}};
-
-// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv): std::hash may differ between nodes.
-class Fnv1a {
- public:
-  void add(std::string_view bytes) {
-    for (const char c : bytes) mix(static_cast<unsigned char>(c));
-    mix(0);
-  }
-  void add(std::uint64_t value) {
-    for (int shift = 0; shift < 64; shift += 8) mix(static_cast<unsigned char>(value >> shift));
-  }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  void mix(unsigned char byte) { hash_ = (hash_ ^ byte) * 0x100000001b3ULL; }
-  std::uint64_t hash_ = 0xcbf29ce484222325ULL;
-};
 
 }  // namespace
 

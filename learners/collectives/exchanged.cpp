@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "envs/spec/fnv.hpp"
 #include "learners/collectives/call.hpp"
 #include "models/torch_precompiled.hpp"
 
@@ -26,25 +27,18 @@ constexpr std::size_t kShown = 16384;
 // Tensors up to this size travel together.
 constexpr std::size_t kSmall = 64 << 10;
 
-// FNV-1a.
-void mix(std::uint64_t& digest, const void* data, std::size_t size) {
-  const auto* bytes = static_cast<const std::uint8_t*>(data);
-  for (std::size_t i = 0; i < size; ++i) digest = (digest ^ bytes[i]) * 0x100000001b3ULL;
-}
-
-void mix(std::uint64_t& digest, std::int64_t value) { mix(digest, &value, sizeof(value)); }
-
 std::uint64_t digest_of(const Call& call) {
-  std::uint64_t digest = 0xcbf29ce484222325ULL;
-  mix(digest, static_cast<std::int64_t>(call.kind));
-  mix(digest, call.parameter);
-  mix(digest, call.name.data(), call.name.size());
+  Fnv1a digest;
+  const auto number = [&](std::int64_t value) { digest.add(static_cast<std::uint64_t>(value)); };
+  number(static_cast<std::int64_t>(call.kind));
+  number(call.parameter);
+  digest.add(call.name);
   for (const at::Tensor& tensor : call.tensors) {
-    mix(digest, static_cast<std::int64_t>(tensor.scalar_type()));
-    mix(digest, tensor.dim());
-    for (const std::int64_t extent : tensor.sizes()) mix(digest, extent);
+    number(static_cast<std::int64_t>(tensor.scalar_type()));
+    number(tensor.dim());
+    for (const std::int64_t extent : tensor.sizes()) number(extent);
   }
-  return digest;
+  return digest.value();
 }
 
 class Exchanged final : public Collective {

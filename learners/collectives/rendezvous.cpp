@@ -98,7 +98,10 @@ Bytes RendezvousTable::handle(std::span<const std::uint8_t> bytes) {
       const std::optional<std::int64_t> amount = number_of(request.first);
       const std::optional<std::int64_t> now = there ? number_of(found->second) : 0;
       if (!amount || !now) return bad("'" + request.key + "' is not a number to add to.");
-      return store(bytes_of(*now + *amount));
+      std::int64_t sum = 0;
+      if (__builtin_add_overflow(*now, *amount, &sum))
+        return bad("'" + request.key + "' would count beyond 64 bits.");
+      return store(bytes_of(sum));
     }
     case kCompareSet: {
       const bool equal = there ? found->second == request.first : request.first.empty();

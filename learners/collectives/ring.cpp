@@ -120,6 +120,7 @@ class Ring final : public Exchange {
   int size() const override { return size_; }
 
   Result<void> gather(std::span<const std::uint8_t> mine, std::span<std::uint8_t> all) override {
+    if (Result<void> alive = standing(); !alive) return alive;
     const auto place = [&](int rank) {
       return all.subspan(static_cast<std::size_t>(turn(rank)) * mine.size(), mine.size());
     };
@@ -132,6 +133,7 @@ class Ring final : public Exchange {
   }
 
   Result<void> broadcast(std::span<std::uint8_t> data, int from) override {
+    if (Result<void> alive = standing(); !alive) return alive;
     const bool last = turn(rank_ + 1) == from;
     for (std::size_t at = 0; at < data.size(); at += kBlock) {
       const auto block = data.subspan(at, std::min(kBlock, data.size() - at));
@@ -143,6 +145,7 @@ class Ring final : public Exchange {
   }
 
   Result<void> reduce(Elements values, ReduceOp op) override {
+    if (Result<void> alive = standing(); !alive) return alive;
     const auto part = [&](int index) {
       const Part range = part_of(values.count, size_, turn(index));
       return values.as_bytes().subspan(
@@ -197,9 +200,15 @@ class Ring final : public Exchange {
     return got;
   }
 
+  // A ring that failed sends nothing more: the sender would hold on to memory of a call that ended.
+  Result<void> standing() const {
+    if (!failure_.empty()) return fail(ErrorCode::kUnavailable, failure_);
+    return {};
+  }
+
   // The start of a frame of `bytes` bytes of data.
   Result<void> expect(std::size_t bytes) {
-    if (!failure_.empty()) return fail(ErrorCode::kUnavailable, failure_);
+    if (Result<void> alive = standing(); !alive) return alive;
     std::array<std::uint8_t, sizeof(Frame)> start;
     if (Result<void> got = raw(start); !got) return got;
     Frame frame;

@@ -3,7 +3,6 @@
 
 #include <stdexcept>
 
-#include "learners/collectives/in_process.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -37,12 +36,7 @@ D4pgLearner::D4pgLearner(const LearnerOptions& options, const LearnerContext& co
                          .deterministic = context.deterministic};
   replicas_.resize(static_cast<std::size_t>(replicas));
   totals_.resize(replicas_.size());
-  std::vector<std::unique_ptr<ReplicaContext>> contexts;
-  for (std::unique_ptr<Collective>& collective : make_in_process_group(replicas)) {
-    const ReplicaPlace place{.id = collective->rank(), .replicas = replicas};
-    contexts.push_back(std::make_unique<ReplicaContext>(place, std::move(collective)));
-  }
-  local_ = std::make_unique<LocalReplicas>(std::move(contexts), static_cast<int>(options.threads));
+  local_ = make_local_replicas(replicas, static_cast<int>(options.threads));
   // Replicas are made on the threads that use them, so that their memory lies near.
   const Result<void> made =
       local_->run(0, [&](int i, ReplicaContext& context_of_replica) -> Result<void> {

@@ -2,11 +2,11 @@
 #include "learners/d4pg/replica.hpp"
 
 #include <array>
-#include <bit>
 #include <cmath>
 
 #include "learners/adam.hpp"
 #include "learners/d4pg/make_step.hpp"
+#include "learners/state_hash.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -19,14 +19,6 @@ std::span<float> floats(const at::Tensor& flat) {
 AdamMoments zero_moments(const models::FlatLayout& layout) {
   const auto size = static_cast<std::size_t>(layout.size);
   return {std::vector<float>(size), std::vector<float>(size)};
-}
-
-void mix(std::uint64_t& hash, std::uint64_t word) {
-  hash = std::rotl((hash ^ word) * 0x9e3779b97f4a7c15ULL, 29);
-}
-
-void mix(std::uint64_t& hash, std::span<const float> values) {
-  for (const float value : values) mix(hash, std::bit_cast<std::uint32_t>(value));
 }
 
 }  // namespace
@@ -108,16 +100,16 @@ void D4pgReplica::apply(const models::FlatParameters& network, AdamMoments& mome
 }
 
 std::uint64_t D4pgReplica::state_hash() const {
-  std::uint64_t hash = 0x5472'6f75'7065ULL;
-  mix(hash, updates_);
+  StateHash hash;
+  hash.add(updates_);
   for (const models::FlatParameters* network :
        {&networks_.policy, &networks_.critic, &networks_.target_policy, &networks_.target_critic})
-    mix(hash, floats(network->values()));
+    hash.add(floats(network->values()));
   for (const AdamMoments* moments : {&policy_moments_, &critic_moments_}) {
-    mix(hash, moments->first);
-    mix(hash, moments->second);
+    hash.add(moments->first);
+    hash.add(moments->second);
   }
-  return hash;
+  return hash.value();
 }
 
 }  // namespace troupe::learners

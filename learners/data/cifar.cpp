@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "envs/spec/files.hpp"
+#include "envs/spec/fnv.hpp"
 #include "learners/data/class_names.hpp"
 #include "learners/data/data_set.hpp"
-#include "learners/data/fingerprint.hpp"
 
 namespace troupe::learners::data {
 namespace {
@@ -54,11 +54,11 @@ class Cifar final : public DataSet {
   }
 
   std::uint64_t fingerprint() const override {
-    Fingerprint print;
+    Fnv1a print;
     for (const auto& bytes : bytes_) {
       print.add(bytes.size());
       for (std::size_t at = 0; at < bytes.size(); at += record())
-        print.add(bytes[at + labels_ - 1]);
+        print.add(std::uint64_t{bytes[at + labels_ - 1]});
     }
     return print.value();
   }

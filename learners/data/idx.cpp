@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "envs/spec/fnv.hpp"
 #include "learners/data/class_names.hpp"
 #include "learners/data/data_set.hpp"
-#include "learners/data/fingerprint.hpp"
 
 namespace troupe::learners::data {
 namespace {
@@ -56,7 +56,7 @@ Result<std::vector<std::uint32_t>> extents_of(const std::vector<std::uint8_t>& b
   std::uint64_t total = 1;
   for (std::size_t i = 0; i < rank; ++i) {
     extents.push_back(big_endian(&bytes[4 + 4 * i]));
-    if (extents.back() == 0 || extents.back() > kMaxBytes / total)
+    if (extents.back() == 0 || extents.back() > INT32_MAX || extents.back() > kMaxBytes / total)
       return corrupt("an extent is 0 or too large");
     total *= extents.back();
   }
@@ -94,9 +94,9 @@ class Idx final : public DataSet {
   }
 
   std::uint64_t fingerprint() const override {
-    Fingerprint print;
+    Fnv1a print;
     print.add(pictures_.size());
-    for (std::size_t i = kLabels; i < labels_.size(); ++i) print.add(labels_[i]);
+    for (std::size_t i = kLabels; i < labels_.size(); ++i) print.add(std::uint64_t{labels_[i]});
     return print.value();
   }
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "envs/spec/files.hpp"
+#include "envs/spec/fnv.hpp"
 #include "learners/data/data_set.hpp"
-#include "learners/data/fingerprint.hpp"
 
 namespace troupe::learners::data {
 namespace {
@@ -45,7 +45,7 @@ class ImageFolder final : public DataSet {
   }
 
   std::uint64_t fingerprint() const override {
-    Fingerprint print;
+    Fnv1a print;
     for (const File& file : files_) print.add(file.path.generic_string());
     return print.value();
   }

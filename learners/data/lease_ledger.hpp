@@ -58,7 +58,7 @@ class LeaseLedger {
   std::int64_t leased() const;
   // The first epoch that is not committed in full.
   std::uint64_t epoch() const { return first_open_; }
-  bool finished() const { return epochs_ > 0 && first_open_ == epochs_; }
+  bool finished() const { return epochs_ > 0 && first_open_ >= epochs_; }
   std::uint64_t ignored() const { return ignored_; }
 
   // What is committed. load frees everything else; kCorrupt, unchanged, when the bytes are not of a

@@ -1,10 +1,10 @@
 // Pictures made of numbers: for tests, benchmarks and trying a configuration without data.
 #include <utility>
 
+#include "envs/spec/fnv.hpp"
 #include "envs/spec/random.hpp"
 #include "learners/data/class_names.hpp"
 #include "learners/data/data_set.hpp"
-#include "learners/data/fingerprint.hpp"
 
 namespace troupe::learners::data {
 namespace {
@@ -46,7 +46,7 @@ class Synthetic final : public DataSet {
   }
 
   std::uint64_t fingerprint() const override {
-    Fingerprint print;
+    Fnv1a print;
     print.add(static_cast<std::uint64_t>(size_));
     print.add(classes_.size());
     print.add(static_cast<std::uint64_t>(side_));

@@ -15,9 +15,9 @@
 #include <system_error>
 #include <utility>
 
+#include "envs/spec/fnv.hpp"
 #include "learners/data/class_names.hpp"
 #include "learners/data/data_set.hpp"
-#include "learners/data/fingerprint.hpp"
 
 namespace troupe::learners::data {
 namespace {
@@ -25,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxPicture = std::int64_t{1} << 30, kMaxLabel = 4096;
+constexpr std::int64_t kMaxClasses = 1 << 20;  // their names are kept
 
 struct Member {
   std::string key;  // the name up to the first dot of its last part
@@ -87,7 +88,7 @@ class TarShards final : public DataSet {
   }
 
   std::uint64_t fingerprint() const override {
-    Fingerprint print;
+    Fnv1a print;
     for (const Member& member : members_) {
       print.add(member.key);
       print.add(static_cast<std::uint64_t>(member.bytes));
@@ -172,8 +173,10 @@ class Indexer {
     while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
       text.pop_back();
     const auto read = std::from_chars(text.data(), text.data() + text.size(), member.label);
-    if (read.ec == std::errc() && read.ptr == text.data() + text.size() && member.label >= 0)
-      return {};
+    if (read.ec == std::errc() && read.ptr == text.data() + text.size() && member.label >= 0) {
+      if (member.label < kMaxClasses) return {};
+      return corrupt("'" + name + "' is a label of " + std::to_string(kMaxClasses) + " or more");
+    }
     const auto named = names_.find(text);
     if (named == names_.end())
       return corrupt("'" + name + "' is neither a number nor a name of classes.txt");
@@ -207,7 +210,8 @@ Result<std::unique_ptr<DataSet>> open_tar(const std::vector<fs::path>& shards) {
   if (!classes) return tl::unexpected(classes.error());
   std::map<std::string, std::int64_t> labels;
   for (const std::string& name : *classes)
-    labels.emplace(name, static_cast<std::int64_t>(labels.size()));
+    if (!labels.emplace(name, static_cast<std::int64_t>(labels.size())).second)
+      return fail(ErrorCode::kCorrupt, listed.string() + " names '" + name + "' twice");
 
   std::vector<Descriptor> files;
   std::vector<Member> members;

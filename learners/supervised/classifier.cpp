@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "learners/checkpoint_files.hpp"
-#include "learners/collectives/in_process.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -53,13 +52,7 @@ Classifier::Classifier(const ClassifierOptions& options, const LearnerOptions& p
       totals_(static_cast<std::size_t>(placement.replicas)) {}
 
 Result<void> Classifier::make_replicas() {
-  std::vector<std::unique_ptr<ReplicaContext>> contexts;
-  for (std::unique_ptr<Collective>& collective : make_in_process_group(replicas())) {
-    const ReplicaPlace place{.id = collective->rank(), .replicas = replicas()};
-    contexts.push_back(std::make_unique<ReplicaContext>(place, std::move(collective)));
-  }
-  local_ =
-      std::make_unique<LocalReplicas>(std::move(contexts), static_cast<int>(placement_.threads));
+  local_ = make_local_replicas(replicas(), static_cast<int>(placement_.threads));
   return local_->run(0, [&](int i, ReplicaContext& context) -> Result<void> {
     replicas_[static_cast<std::size_t>(i)] =
         std::make_unique<ClassifierReplica>(model_, options_, context, context_.seed);

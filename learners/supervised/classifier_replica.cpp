@@ -4,10 +4,10 @@
 #include <ATen/core/grad_mode.h>
 
 #include <array>
-#include <bit>
 #include <cmath>
 
 #include "learners/adam.hpp"
+#include "learners/state_hash.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -41,14 +41,6 @@ class Autocast {
  private:
   bool before_;
 };
-
-void mix(std::uint64_t& hash, std::uint64_t word) {
-  hash = std::rotl((hash ^ word) * 0x9e3779b97f4a7c15ULL, 29);
-}
-
-void mix(std::uint64_t& hash, std::span<const float> values) {
-  for (const float value : values) mix(hash, std::bit_cast<std::uint32_t>(value));
-}
 
 std::vector<MomentumSegment> segments_of(const models::ArrayList& list) {
   std::vector<MomentumSegment> segments;
@@ -185,15 +177,15 @@ Result<void> ClassifierReplica::evaluate(const PictureRows& rows, Classification
 }
 
 std::uint64_t ClassifierReplica::state_hash() const {
-  std::uint64_t hash = 0x5472'6f75'7065ULL;
-  mix(hash, updates_);
-  mix(hash, floats(arrays_.parameters().values()));
-  mix(hash, velocity_);
-  mix(hash, average_);
+  StateHash hash;
+  hash.add(updates_);
+  hash.add(floats(arrays_.parameters().values()));
+  hash.add(velocity_);
+  hash.add(average_);
   // Statistics of each replica's own batches differ between replicas, and are no part of it.
   if (options_.batch_norm == "global")
-    for (const at::Tensor& buffer : arrays_.buffers()) mix(hash, floats(buffer.contiguous()));
-  return hash;
+    for (const at::Tensor& buffer : arrays_.buffers()) hash.add(floats(buffer.contiguous()));
+  return hash.value();
 }
 
 }  // namespace troupe::learners

@@ -9,14 +9,7 @@
 namespace troupe::models {
 namespace {
 
-constexpr std::int64_t kAlignment = 16;  // floats, as in Segment
-constexpr int kFirstSteps = 15;          // of power iteration, as LibTorch takes
-
-std::int64_t elements_of(const std::vector<std::int64_t>& shape) {
-  std::int64_t elements = 1;
-  for (const std::int64_t extent : shape) elements *= extent;
-  return elements;
-}
+constexpr int kFirstSteps = 15;  // of power iteration, as LibTorch takes
 
 at::Tensor drawn(const std::vector<std::int64_t>& shape, const Fill& fill, Random& random) {
   const at::Tensor values = at::empty(shape, at::kDouble);
@@ -54,10 +47,7 @@ Fill uniform_by_inputs(std::int64_t inputs) {
 
 std::size_t ArrayList::parameter(std::string name, std::vector<std::int64_t> shape, Fill fill,
                                  bool decays) {
-  Segment segment{std::move(name), std::move(shape), layout_.size, 0};
-  segment.elements = elements_of(segment.shape);
-  layout_.size += (segment.elements + kAlignment - 1) / kAlignment * kAlignment;
-  layout_.segments.push_back(std::move(segment));
+  layout_.append(std::move(name), std::move(shape));
   fills_.push_back(fill);
   decays_.push_back(decays);
   return fills_.size() - 1;

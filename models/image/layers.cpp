@@ -99,15 +99,18 @@ at::Tensor BatchNorm::over_replicas(const Pass& pass, const at::Tensor& x, const
                                     const at::Tensor& shift) const {
   const std::int64_t channels = x.size(1), count = x.numel() / channels * pass.replicas;
   const auto share = static_cast<double>(pass.replicas);
+  // The difference of large moments is no job for 16 bits, and its rounding may pass 0.
+  const bool narrow = x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf;
+  const at::Tensor wide = narrow ? x.to(at::kFloat) : x;
   const at::Tensor moments =
-      pass.sum(at::stack({x.mean({0, 2, 3}) / share, x.square().mean({0, 2, 3}) / share}));
-  const at::Tensor mean = moments[0], variance = moments[1] - mean.square();
+      pass.sum(at::stack({wide.mean({0, 2, 3}) / share, wide.square().mean({0, 2, 3}) / share}));
+  const at::Tensor mean = moments[0], variance = (moments[1] - mean.square()).clamp_min(0);
   {
     const at::NoGradGuard without_gradient;
     move(pass, mean.detach(), variance.detach(), count);
   }
   const auto spread = [&](const at::Tensor& values) { return values.view({1, channels, 1, 1}); };
-  at::Tensor out = (x - spread(mean)) * spread((variance + kEpsilon).rsqrt());
+  at::Tensor out = (wide - spread(mean)) * spread((variance + kEpsilon).rsqrt());
   if (scale.defined()) out = out * spread(scale) + spread(shift);
   return out;
 }

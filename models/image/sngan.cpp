@@ -54,7 +54,7 @@ Result<void> check(const SnGanShape& shape) {
   return {};
 }
 
-Generator::Generator(const SnGanShape& shape) : shape_(shape) {
+Generator::Generator(const SnGanShape& shape) {
   const std::vector<std::int64_t> widths = generator_widths(shape);
   top_ = widths.front();
   input_.emplace(arrays_, "l1",

@@ -45,7 +45,6 @@ class Generator {
     Convolution second, shortcut;
   };
 
-  SnGanShape shape_;
   ArrayList arrays_;
   std::int64_t top_ = 0;  // channels of the 4x4 beginning
   std::optional<Linear> input_;

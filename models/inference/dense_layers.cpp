@@ -4,20 +4,6 @@
 namespace troupe::models {
 namespace {
 
-constexpr std::int64_t kAlignment = 16;  // floats in a cache line
-
-std::int64_t aligned(std::int64_t floats) {
-  return (floats + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-void append(FlatLayout& layout, std::string name, std::vector<std::int64_t> shape) {
-  Segment segment{.name = std::move(name), .shape = std::move(shape), .offset = layout.size};
-  segment.elements = 1;
-  for (const std::int64_t extent : segment.shape) segment.elements *= extent;
-  layout.size += aligned(segment.elements);
-  layout.segments.push_back(std::move(segment));
-}
-
 DenseLayer layer(DenseLayer::Kind kind, std::int64_t inputs, std::int64_t outputs,
                  std::string name) {
   return {.kind = kind,
@@ -27,6 +13,15 @@ DenseLayer layer(DenseLayer::Kind kind, std::int64_t inputs, std::int64_t output
 }
 
 }  // namespace
+
+void FlatLayout::append(std::string name, std::vector<std::int64_t> shape) {
+  constexpr std::int64_t kAlignment = 16;  // floats in a cache line
+  Segment segment{.name = std::move(name), .shape = std::move(shape), .offset = size};
+  segment.elements = 1;
+  for (const std::int64_t extent : segment.shape) segment.elements *= extent;
+  size += (segment.elements + kAlignment - 1) / kAlignment * kAlignment;
+  segments.push_back(std::move(segment));
+}
 
 std::vector<DenseLayer> dense_layers(const DenseNetworkShape& shape) {
   using Kind = DenseLayer::Kind;
@@ -54,8 +49,8 @@ FlatLayout flat_layout(const std::vector<DenseLayer>& layers) {
     if (!linear && entry.kind != DenseLayer::Kind::kLayerNorm) continue;
     std::vector<std::int64_t> weight = {entry.outputs};
     if (linear) weight.push_back(entry.inputs);
-    append(layout, entry.name + ".weight", std::move(weight));
-    append(layout, entry.name + ".bias", {entry.outputs});
+    layout.append(entry.name + ".weight", std::move(weight));
+    layout.append(entry.name + ".bias", {entry.outputs});
   }
   return layout;
 }

@@ -37,6 +37,9 @@ struct Segment {
 struct FlatLayout {
   std::vector<Segment> segments;
   std::int64_t size = 0;  // floats, a multiple of 16
+
+  // One more array behind the others.
+  void append(std::string name, std::vector<std::int64_t> shape);
 };
 
 FlatLayout flat_layout(const std::vector<DenseLayer>& layers);

@@ -69,6 +69,23 @@ TEST(SendWindow, RestoredMessagesGoOutBeforeNewOnes) {
 
 // A channel that loses messages and answers in both directions: at the end the receiver has each
 // message, and thanks to its de-duplication exactly once.
+// A run that is resumed with fewer shards: nobody would answer for the lanes that are gone.
+TEST(SendWindow, MessagesOfLanesThatAreGoneGoToOthers) {
+  SendWindow window(2, milliseconds{1000});
+  window.add({1, 0}, 1, payload(0), 0, 2);
+  window.sent({1, 0}, kStart);
+  window.add({1, 1}, 1, payload(0), 0, 1);
+  const auto open = [](std::uint32_t lane) { return lane < 2; };
+  window.fold_lanes(2);
+  const SendWindow::Entry* first = window.next(kStart, open);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->key.sequence, 0U);
+  EXPECT_EQ(first->lane, 0U);
+  window.sent({1, 0}, kStart);
+  ASSERT_NE(window.next(kStart, open), nullptr);
+  EXPECT_EQ(window.next(kStart, open)->lane, 1U);
+}
+
 TEST(SendWindow, EveryMessageArrivesOverALossyChannel) {
   Random random(3);
   SendWindow window(3, milliseconds{50});

@@ -167,6 +167,7 @@ TEST(Idx, WhatDoesNotFitIsNamed) {
               HasSubstr("3 pictures"));
   EXPECT_THAT(refused(good.pictures, good.labels, {"only", "two"}), HasSubstr("2 classes"));
   EXPECT_THAT(refused(idx_header({1U << 31, 1U << 31, 4}), good.labels), HasSubstr("too large"));
+  EXPECT_THAT(refused(idx_header({1, 1, 3000000000U}), good.labels), HasSubstr("too large"));
   for (std::size_t size = 0; size < good.pictures.size(); ++size)
     ASSERT_NE(refused(good.pictures.substr(0, size), good.labels), "") << size;
   write_gzip(folder / "z", good.pictures);
@@ -244,6 +245,10 @@ TEST(Tar, BrokenShardsAreNamed) {
   EXPECT_THAT(refused({{"1.cls", "wolf"}, {"1.png", a}}), HasSubstr("neither a number nor a name"));
   EXPECT_THAT(refused({{"1.png", a}, {"1.jpg", a}, {"1.cls", "1"}}), HasSubstr("two pictures"));
   EXPECT_THAT(refused({{"readme", "x"}}), HasSubstr("no shard holds a picture"));
+  EXPECT_THAT(refused({{"1.cls", "9223372036854775807"}, {"1.png", a}}), HasSubstr("a label of"));
+  write_content(folder / "classes.txt", "crane\nwolf\ncrane\n");
+  EXPECT_THAT(refused({{"1.txt", "wolf"}, {"1.png", a}}), HasSubstr("'crane' twice"));
+  fs::remove(folder / "classes.txt");
   EXPECT_EQ(open_tar({folder / "none.tar"}).error().code, ErrorCode::kNotFound);
   write_content(folder / "junk.tar", std::string(5000, 'x'));
   EXPECT_EQ(open_tar({folder / "junk.tar"}).error().code, ErrorCode::kCorrupt);

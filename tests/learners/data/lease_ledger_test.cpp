@@ -89,6 +89,19 @@ TEST(LeaseLedger, AResumedLedgerGivesOutTheRest) {
   EXPECT_EQ(left, expected);
 }
 
+TEST(LeaseLedger, AResumeWithFewerEpochsThanAreDoneIsFinished) {
+  LeaseLedger ledger(2, 3);
+  for (int epoch = 0; epoch < 2; ++epoch) ledger.commit(all_of(*ledger.lease(0, 2)));
+  std::vector<std::uint8_t> bytes;
+  replay::ByteWriter out(bytes);
+  ledger.save(out);
+  LeaseLedger resumed(2, 1);
+  replay::ByteReader in(bytes);
+  ASSERT_TRUE(resumed.load(in));
+  EXPECT_TRUE(resumed.finished());
+  EXPECT_FALSE(resumed.lease(0, 1));
+}
+
 TEST(LeaseLedger, BytesOfAnotherLedgerAreRefused) {
   LeaseLedger ledger(10, 1);
   const auto lease = *ledger.lease(0, 5);

@@ -162,6 +162,18 @@ TEST(BatchNorm, StatisticsOverReplicasAreThoseOfTheWholeBatch) {
                              reference.arrays.parameters().parameters()[i].grad(), 1e-9, 1e-9));
 }
 
+// A large mean with a small spread: in 16 bits the difference of moments would be below zero.
+TEST(BatchNorm, StatisticsOverReplicasSurviveHalfPrecision) {
+  OneNorm shared;
+  const at::Tensor x = (random_tensor({6, 3, 4, 4}, 1) * 0.1 + 50).to(at::kBFloat16);
+  const at::Tensor out =
+      shared.layer({shared.arrays.parameters().parameters(), shared.arrays.buffers(), true, false,
+                    [](const at::Tensor& share) { return share; }, 1},
+                   x);
+  EXPECT_TRUE(at::isfinite(out).all().item<bool>());
+  EXPECT_TRUE(at::isfinite(shared.arrays.buffers()[1]).all().item<bool>());
+}
+
 TEST(ArrayList, EqualSeedsGiveEqualBitsAndPaddingStaysZero) {
   ArrayList list;
   const Linear linear(list, "a", {.inputs = 5, .outputs = 3, .fill = uniform_by_inputs(5)});
