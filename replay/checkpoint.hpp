@@ -10,6 +10,7 @@
 // in segments, files beside this one (replay/checkpoint_parts.hpp). All sizes are 64 bits.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -46,16 +47,18 @@ struct CheckpointWriterOptions {
   // Chunks that are not in a segment yet go into the table's own file until they have so many
   // bytes.
   std::uint64_t min_segment_bytes = std::uint64_t{16} << 20;
-  std::uint64_t max_segment_bytes = std::uint64_t{1} << 30;
+  std::uint64_t max_segment_bytes = std::uint64_t{1} << 30;  // below 2^32: places have 32 bits
 };
 
-// Writes one table's checkpoints, each complete in a folder of its own, and no chunk twice: what is
-// in segments of the checkpoint before is linked, not copied. A segment whose chunks are mostly
-// gone, or that cannot be linked, is written anew. Folders may be deleted in any order.
-// Thread-safe.
+// Writes one table's checkpoints, each complete in a folder of its own: what is in segments of the
+// checkpoint before is linked, not copied; less than min_segment_bytes of new chunks are written
+// each time. A segment whose chunks are mostly gone, or that cannot be linked, is written anew.
+// Folders may be deleted in any order. Thread-safe.
 class CheckpointWriter {
  public:
-  explicit CheckpointWriter(CheckpointWriterOptions options = {}) : options_(options) {}
+  explicit CheckpointWriter(CheckpointWriterOptions options = {})
+      : options_{options.min_segment_bytes,
+                 std::min(options.max_segment_bytes, std::uint64_t{0xffffffff})} {}
   // Begins with the segments of the checkpoint that the table was restored from.
   void go_on(std::vector<SegmentFile> segments);
 

@@ -13,6 +13,9 @@ using Bytes = std::vector<std::uint8_t>;
 constexpr std::uint32_t kChunks = 0x4b4e4843;  // "CHNK"
 constexpr std::uint64_t kEntry = 28, kSegmentEntry = 16, kLayoutColumn = 5;
 constexpr std::uint32_t kMostLayouts = 4096;
+// Blocks of more than one row are far smaller; a larger one would only be asked for by damaged
+// bytes.
+constexpr std::uint64_t kMostBlock = 1U << 20;
 
 // One chunk that lies in a segment.
 struct Elsewhere {
@@ -52,7 +55,9 @@ Result<std::vector<const ChunkLayout*>> read_layouts(SectionReader& file,
       const auto compression = in.take<std::uint8_t>();
       in.get(column.block_rows);
       if (compression > static_cast<std::uint8_t>(Compression::kZstd) || column.block_rows == 0 ||
-          column.block_rows > 1U << 16 || (compression != 0 && column.row_bytes == 0))
+          column.block_rows > 1U << 16 || (compression != 0 && column.row_bytes == 0) ||
+          (compression != 0 && column.block_rows > 1 &&
+           std::uint64_t{column.block_rows} * column.row_bytes > kMostBlock))
         return file.corrupt("describes a column's layout that there is not");
       column.compression = static_cast<Compression>(compression);
     }

@@ -1,5 +1,4 @@
 // Which chunks are linked, and which are written.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +12,8 @@
 namespace troupe::replay {
 namespace {
 
-// A checkpoint links at most about so many segments.
+// A checkpoint links at most about so many segments, or as many of half the largest size as it
+// takes.
 constexpr std::uint64_t kMostSegments = 64;
 // Where a segment was linked before: folders go, the newest ones last.
 constexpr std::size_t kPlaces = 4;
@@ -106,7 +106,8 @@ Result<std::vector<CheckpointWriter::File>> CheckpointWriter::write(
     total += record_bytes(chunk);
   });
   // Small segments are written anew with what has come, so that they never get many.
-  const std::uint64_t least = std::max(options_.min_segment_bytes, total / kMostSegments);
+  const std::uint64_t least = std::max(
+      options_.min_segment_bytes, std::min(total / kMostSegments, options_.max_segment_bytes / 2));
   std::vector<Segment> used;
   for (Segment& segment : segments_) {
     const auto found = live.find(segment.file.number);

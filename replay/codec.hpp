@@ -1,4 +1,4 @@
-// Chunks as bytes, on the wire and in checkpoints, and the checks a chunk passes before it is
+// Chunks as bytes on the wire, and the checks a chunk passes before it is
 // stored. Pure functions; any thread.
 //
 // Version 1, little-endian, no padding:

@@ -20,8 +20,9 @@ namespace troupe::replay {
 
 struct DiskOptions {
   std::string folder;  // empty: chunks stay in memory
-  std::int64_t bytes =
-      0;  // payload held there at most; what does not fit is removed as over capacity
+  // Payload held there at most; the file is a sixteenth larger. While samples or cuts keep chunks
+  // that have left the table, what finds no room goes to memory.
+  std::int64_t bytes = 0;
 
   bool used() const { return !folder.empty(); }
 };

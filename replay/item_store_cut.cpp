@@ -118,8 +118,8 @@ Result<void> ItemStore::count_references() {
 }
 
 Result<void> ItemStore::adopt(StoreCut cut, bool& limits_changed) {
-  items_ = cut.items;
-  chunks_ = cut.chunks;
+  items_ = std::move(cut.items);
+  chunks_ = std::move(cut.chunks);
   for (std::size_t slot = 0; slot < chunks_.size(); ++slot)  // one reference of this store's own
     static_cast<void>(PackedPtr::share(chunks_[slot].chunk).release());
   ByteReader in(cut.state);
@@ -135,7 +135,8 @@ Result<void> ItemStore::adopt(StoreCut cut, bool& limits_changed) {
   std::vector<bool> live(items_.size());
   for (std::size_t slot = 0; slot < live.size(); ++slot) live[slot] = items_[slot].live != 0;
   const auto find = [this](ChunkSlot slot, ChunkSlot before) {
-    const bool follows = before == ItemBuilder::kNoChunk || chunks_[before].next == slot;
+    const bool follows = before == ItemBuilder::kNoChunk ||
+                         (before < chunks_.size() && chunks_[before].next == slot);
     return slot < chunks_.size() && follows ? PackedPtr::share(chunks_[slot].chunk) : PackedPtr();
   };
   if (!builder_.load(in, find)) return corrupt("the open windows do not fit the chunks");

@@ -28,7 +28,7 @@ bool RowReader::copy(const PackedChunk& chunk, std::size_t column, std::size_t f
     const std::size_t index = first / layout.block_rows, begin = index * layout.block_rows;
     const std::size_t in_block = std::min<std::size_t>(layout.block_rows, rows - begin);
     const std::size_t taken = std::min(count, begin + in_block - first);
-    if (taken == in_block) {  // straight to where it goes
+    if (taken == in_block && in_block > 1) {  // straight to where it goes; one row may be shared
       if (!decompress(layout.compression, packed_block(data, index), {to, in_block * row}))
         return false;
     } else {

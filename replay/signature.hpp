@@ -1,6 +1,6 @@
 // What one stored step consists of, and the immutable chunk of consecutive steps that travels from
-// an environment actor to a replay shard and is stored there as it is. Chunks are shared by
-// reference and never change after construction: any thread may read them.
+// an environment actor to a replay shard and is packed there (packed_chunk.hpp). Chunks are shared
+// by reference and never change after construction: any thread may read them.
 #pragma once
 
 #include <cstdint>

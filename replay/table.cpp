@@ -44,8 +44,7 @@ Result<std::unique_ptr<Table>> Table::create(const TableOptions& options, Signat
     auto made = DiskTier::create(options.disk.folder, bytes + bytes / 16);
     if (!made) return tl::unexpected(made.error());
     disk = *std::move(made);
-    if (used.capacity_bytes == 0 || used.capacity_bytes > options.disk.bytes)
-      used.capacity_bytes = options.disk.bytes;
+    used.capacity_bytes = options.payload_bound();
   }
   return std::unique_ptr<Table>(new Table(used, std::move(signature), std::move(disk)));
 }

@@ -36,9 +36,7 @@ Result<void> check_bytes(const TableOptions& options, const Signature& signature
   if (options.capacity_bytes < 0)
     return invalid("capacity_bytes " + std::to_string(options.capacity_bytes) +
                    " is below 0; 0 is for no bound");
-  std::int64_t capacity = options.capacity_bytes;
-  if (options.disk.used() && (capacity == 0 || capacity > options.disk.bytes))
-    capacity = options.disk.bytes;
+  const std::int64_t capacity = options.payload_bound();
   std::uint64_t step = sizeof(float);  // the reward; how small packed columns get is not known
   for (const auto* columns : {&signature.observation, &signature.step})
     for (const Column& column : *columns)
@@ -100,7 +98,7 @@ Result<void> check_table_options(const TableOptions& options, const Signature& s
                    " is not in 0..4294967295");
   if (auto good = check_bytes(options, signature); !good) return good;
   if (auto good = check_columns(options, signature); !good) return good;
-  const TableParts parts{options.capacity, options.capacity_bytes, options.max_times_sampled,
+  const TableParts parts{options.capacity, options.payload_bound(), options.max_times_sampled,
                          options.selector};
   for (const auto& checked : {check_queue(limiter, parts), check_draw_bound(limiter, parts)})
     if (!checked) return invalid(checked.error().message);

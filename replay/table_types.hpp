@@ -46,6 +46,11 @@ struct TableOptions {
   // Removers other than fifo empty many chunks halfway before they free one.
   std::int64_t capacity_bytes = 0;
 
+  // capacity_bytes, within what the disk tier holds; 0: no bound.
+  std::int64_t payload_bound() const {
+    const bool by_disk = disk.used() && (capacity_bytes == 0 || capacity_bytes > disk.bytes);
+    return by_disk ? disk.bytes : capacity_bytes;
+  }
   ItemShape shape() const {
     ItemShape shape = items;
     if (!shape.is_span()) shape.length = static_cast<std::uint32_t>(n_step);

@@ -105,6 +105,22 @@ TEST_F(CheckpointWriting, WritesNoChunkTwice) {
   expect_restores(path(2), *table, 100000);
 }
 
+// A replay of many more than 64 largest segments still links them.
+TEST_F(CheckpointWriting, LinksTheSegmentsOfAVeryLargeTable) {
+  auto table = make_table(options(100000));
+  constexpr CheckpointWriterOptions kTiny{.min_segment_bytes = 100, .max_segment_bytes = 600};
+  CheckpointWriter writer(kTiny);
+  feed(*table, 0, 800);
+  const auto first = writer.write(table->snapshot(), path(1));
+  ASSERT_TRUE(first) << first.error().message;
+  ASSERT_GT(first->size(), 80U);
+  const auto second = writer.write(table->snapshot(), path(2));
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_GE(std::count_if(second->begin(), second->end(), [](const auto& f) { return f.linked; }),
+            static_cast<std::ptrdiff_t>(first->size()) - 3);
+  expect_restores(path(2), *table, 100000);
+}
+
 TEST_F(CheckpointWriting, KeepsSmallTablesInOneFile) {
   auto table = make_table(options());
   CheckpointWriter writer;
@@ -233,12 +249,12 @@ TEST_F(CheckpointWriting, CutsKeepTheirChunksWhileTheTableChangesAndGoes) {
 TEST_F(CheckpointWriting, CutsAreWrittenBesideInsertsAndSamples) {
   auto table = make_table(options(500));
   feed(*table, 0, 50);
-  std::atomic<bool> stop{false};
-  std::jthread inserts([&] {
-    for (std::uint32_t i = 50; !stop; ++i) feed(*table, i, 1);
+  // They stop at the end of the test, however it ends.
+  std::jthread inserts([&](const std::stop_token& stop) {
+    for (std::uint32_t i = 50; !stop.stop_requested(); ++i) feed(*table, i, 1);
   });
-  std::jthread samples([&] {
-    while (!stop) take_batch(*table, 16);
+  std::jthread samples([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) take_batch(*table, 16);
   });
   CheckpointWriter writer(kSmallSegments);
   for (int i = 0; i < 30; ++i) {
@@ -251,7 +267,6 @@ TEST_F(CheckpointWriting, CutsAreWrittenBesideInsertsAndSamples) {
     EXPECT_EQ(restored->statistics().inserted_steps, cut.statistics.inserted_steps);
     if (i > 2) fs::remove_all(path(i - 2).parent_path());
   }
-  stop = true;
 }
 
 // Killed at any moment, the newest complete checkpoint loads: complete is what has its table's
