@@ -53,7 +53,13 @@ std::string waits_of(const StandstillView& view, const char* role) {
   return text;
 }
 
+constexpr std::uint64_t kBusy = 1000;  // milliseconds; the shortest standstill that is looked for
+
 std::string of_learner(const Node& learner, const StandstillView& view) {
+  // What it last said that it waits for is old while it is inside a call.
+  if (learner.busy_ms >= kBusy)
+    return learner.name + " has been inside " + learner.busy_with + " for " +
+           seconds(learner.busy_ms);
   const std::string& reason = learner.waiting_on;
   const std::string actors = waits_of(view, "environment"), shards = waits_of(view, "shard");
   if (contains(reason, "min_size"))
@@ -62,9 +68,6 @@ std::string of_learner(const Node& learner, const StandstillView& view) {
     return "the limiter holds samples back until more is inserted (" + reason + ")" + actors +
            shards;
   if (!reason.empty()) return learner.name + ": " + reason + actors + shards;
-  if (learner.busy_ms > 0)
-    return learner.name + " has been inside " + learner.busy_with + " for " +
-           seconds(learner.busy_ms);
   return learner.name + " serves and says of nothing that it waits for it" + actors + shards;
 }
 

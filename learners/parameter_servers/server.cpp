@@ -35,22 +35,38 @@ Result<ServerState> ParameterServer::state(WorkerId id) {
                      .last_sequence = worker.last_sequence};
 }
 
-void ParameterServer::take(const std::vector<at::Tensor>& values) {
-  parameters_.clear();
-  telemetry_.bytes = 0;
+Result<void> ParameterServer::take(const std::vector<at::Tensor>& values,
+                                   const std::string* state) {
+  std::vector<at::Tensor> parameters;
+  std::int64_t bytes = 0;
   for (const at::Tensor& value : values) {
-    parameters_.push_back(value.detach().clone().requires_grad_(true));
-    parameters_.back().mutable_grad() = at::zeros_like(parameters_.back());
-    telemetry_.bytes += static_cast<std::int64_t>(value.nbytes());
+    if (!value.is_floating_point())
+      return fail(ErrorCode::kInvalidArgument, "A parameter is no floating-point tensor.");
+    parameters.push_back(value.detach().clone().requires_grad_(true));
+    parameters.back().mutable_grad() = at::zeros_like(parameters.back());
+    bytes += static_cast<std::int64_t>(value.nbytes());
   }
-  optimizer_ = factory_(parameters_);
+  auto optimizer = factory_(parameters);
+  if (state != nullptr) {
+    std::istringstream stream(*state);
+    torch::serialize::InputArchive archive;
+    archive.load_from(stream);
+    optimizer->load(archive);
+  }
+  // All of it, or nothing.
+  parameters_ = std::move(parameters);
+  optimizer_ = std::move(optimizer);
+  telemetry_.bytes = bytes;
+  return {};
 }
 
-Result<void> ParameterServer::initialise(const std::vector<at::Tensor>& values) {
+Result<void> ParameterServer::initialise(const std::vector<at::Tensor>& values) try {
   if (values.empty()) return fail(ErrorCode::kInvalidArgument, "A shard needs parameters.");
   const std::lock_guard lock(mutex_);
-  if (parameters_.empty()) take(values);
-  return {};
+  return parameters_.empty() ? take(values, nullptr) : Result<void>();
+} catch (const std::exception& error) {
+  return fail(ErrorCode::kInvalidArgument,
+              std::string("No optimizer can be made of the parameters: ") + error.what());
 }
 
 std::vector<at::Tensor> ParameterServer::copies() const {
@@ -164,13 +180,8 @@ Result<void> ParameterServer::restore(std::span<const std::uint8_t> snapshot) tr
   const auto values = take_tensors(reader);
   std::string state;
   if (!values || !reader.take(state) || !reader.complete()) return corrupt;
-  if (!values->empty()) {
-    take(*values);
-    std::istringstream stream(state);
-    torch::serialize::InputArchive archive;
-    archive.load_from(stream);
-    optimizer_->load(archive);
-  }
+  if (!values->empty())
+    if (Result<void> taken = take(*values, &state); !taken) return corrupt;
   workers_ = std::move(workers);
   version_ = version;
   return {};

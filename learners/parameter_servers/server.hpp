@@ -45,7 +45,9 @@ class ParameterServer final : public ParameterService {
   };
 
   Worker& worker_of(WorkerId id);  // forgets a dead incarnation's counts
-  void take(const std::vector<at::Tensor>& values);
+  // Holds `values` with a new optimizer, in the saved state if there is one. Throws what that
+  // throws, with nothing changed.
+  Result<void> take(const std::vector<at::Tensor>& values, const std::string* state);
   Result<void> fits(const Push& push) const;
   std::vector<at::Tensor> copies() const;
 

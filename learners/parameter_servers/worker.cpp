@@ -35,14 +35,19 @@ Result<ServerState> ParameterWorker::ask_state(Clock::time_point deadline) {
 }
 
 Result<std::vector<at::Tensor>> ParameterWorker::begin(const std::vector<at::Tensor>* first) {
-  if (first)
-    if (Result<void> given = service_->initialise(*first); !given)
+  const Clock::time_point deadline = Clock::now() + patience_;
+  while (first) {
+    const Result<void> given = service_->initialise(*first);
+    if (given) break;
+    if (!may_come_back(given.error()) || Clock::now() >= deadline)
       return tl::unexpected(given.error());
-  const Result<ServerState> state = ask_state(Clock::now() + patience_);
+    std::this_thread::sleep_for(kPause);
+  }
+  const Result<ServerState> state = ask_state(deadline);
   if (!state) return tl::unexpected(state.error());
   incarnation_ = state->incarnation;
   version_ = state->version;
-  return service_->values();
+  return values_again(deadline);
 }
 
 Result<bool> ParameterWorker::reconcile(Clock::time_point deadline) {
@@ -66,7 +71,9 @@ Result<std::vector<at::Tensor>> ParameterWorker::values_again(Clock::time_point 
   while (true) {
     Result<std::vector<at::Tensor>> values = service_->values();
     if (values || !may_come_back(values.error())) return values;
-    // Gone again, perhaps with our update.
+    // Gone again, perhaps with our update. Its state may be there while its values are not.
+    if (Clock::now() >= deadline) return values;
+    std::this_thread::sleep_for(kPause);
     if (const Result<bool> settled = reconcile(deadline); !settled)
       return tl::unexpected(settled.error());
   }
@@ -85,7 +92,11 @@ Result<std::vector<at::Tensor>> ParameterWorker::update(const std::vector<at::Te
     if (!reply || reply->outcome == PushOutcome::kReborn) {
       const Result<bool> arrived = reconcile(deadline);
       if (!arrived) return tl::unexpected(arrived.error());
-      if (!*arrived) continue;
+      if (!*arrived) {
+        if (!reply && Clock::now() >= deadline) return tl::unexpected(reply.error());
+        if (!reply) std::this_thread::sleep_for(kPause);
+        continue;
+      }
       return values_again(deadline);
     }
     version_ = reply->version;

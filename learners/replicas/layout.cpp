@@ -36,6 +36,10 @@ Result<ReplicaLayout> replica_layout(const ReplicationOptions& options, int proc
                   text(layout.local) + ": one number must divide the other.");
   if (asynchronous)
     layout.servers = static_cast<int>(std::max<std::int64_t>(1, options.parameter_servers));
+  if (asynchronous && (options.bucket_bytes > 0 || options.gradients != "f32"))
+    return refuse(
+        "Parameter servers take gradients whole and as f32: bucket_bytes and gradients "
+        "are for replicas in sync.");
   if (options.batch % layout.group_size != 0)
     return refuse("A batch of " + text(options.batch) + " rows cannot be divided over " +
                   text(layout.group_size) + " replicas in sync.");

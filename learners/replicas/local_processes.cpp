@@ -69,13 +69,16 @@ class PipeLink final : public RequestLink {
     const std::lock_guard lock(mutex_);
     const Deadline deadline = std::chrono::steady_clock::now() + timeout;
     Bytes answer;
-    if (!write_frame(requests_, request, deadline) || !read_frame(answers_, answer, deadline))
-      return fail(ErrorCode::kUnavailable, "The parent process does not answer.");
+    // After a failure an answer that comes late would be taken for that of the next request.
+    broken_ = broken_ || request.size() > kLargestFrame ||
+              !write_frame(requests_, request, deadline) || !read_frame(answers_, answer, deadline);
+    if (broken_) return fail(ErrorCode::kUnavailable, "The parent process does not answer.");
     return answer;
   }
 
  private:
   std::mutex mutex_;
+  bool broken_ = false;
   int requests_, answers_;
 };
 

@@ -174,6 +174,25 @@ TEST(ParameterServer, AnswersAnyBytes) {
   }
 }
 
+// What cannot be trained leaves the server as it was, not half made.
+TEST(ParameterServer, RefusesParametersThatAreNoNumbersToTrain) {
+  ParameterServer server(sgd(), {});
+  const Tensors mixed = {at::ones({3}), at::ones({3}, at::kLong)};
+  EXPECT_FALSE(server.initialise(mixed));
+  EXPECT_FALSE(server.state({0, 0})->ready);
+  EXPECT_TRUE(server.initialise(ones(1)));
+}
+
+TEST(ParameterServer, StaysEmptyWhenAnotherOptimizersStateDoesNotFit) {
+  ParameterServer adam(optimizer<torch::optim::Adam>(torch::optim::AdamOptions(0.1)), {});
+  ASSERT_TRUE(adam.initialise(ones(1)));
+  std::vector<std::uint8_t> snapshot = *adam.snapshot();
+  snapshot[snapshot.size() - 40] ^= 0xff;  // in the optimizer's archive
+  ParameterServer other(sgd(), {});
+  const bool restored = other.restore(snapshot).has_value();
+  EXPECT_EQ(other.state({0, 0})->ready, restored);
+}
+
 TEST(ParameterWorker, CountsExactlyWhateverDies) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
@@ -218,6 +237,28 @@ TEST(ParameterWorker, GivesUpOnAServerThatStaysAway) {
   ASSERT_TRUE(worker.begin(&first));
   service->loses_answer = [] { return true; };
   EXPECT_FALSE(worker.update(ones(1)));
+}
+
+// Small questions are answered while every push is lost: patience ends all the same.
+TEST(ParameterWorker, GivesUpOnAServerThatAnswersEverythingButPushes) {
+  class Deaf final : public ParameterService {
+   public:
+    explicit Deaf(ParameterServer& server) : server_(server) {}
+    Result<ServerState> state(WorkerId worker) override { return server_.state(worker); }
+    Result<void> initialise(const Tensors& values) override { return server_.initialise(values); }
+    Result<Tensors> values() override { return server_.values(); }
+    Result<PushReply> push(const Push&) override { return fail(ErrorCode::kTimeout, "no answer"); }
+
+   private:
+    ParameterServer& server_;
+  };
+  ParameterServer server(sgd(), {});
+  ParameterWorker worker(std::make_shared<Deaf>(server), {0, 0}, milliseconds(100));
+  const Tensors first = ones(0);
+  ASSERT_TRUE(worker.begin(&first));
+  const Result<Tensors> update = worker.update(ones(1));
+  ASSERT_FALSE(update);
+  EXPECT_EQ(update.error().code, ErrorCode::kTimeout);
 }
 
 TEST(ParameterWorkers, ShareAServerWithoutLosingAnUpdate) {

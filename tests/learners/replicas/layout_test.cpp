@@ -43,6 +43,15 @@ TEST(ReplicaLayout, PutsGroupsIntoProcessesOrProcessesIntoGroups) {
   EXPECT_EQ(replica_layout({.replicas = 2, .parameter_servers = 3}, 0, 2)->groups, 4);
 }
 
+TEST(ReplicaLayout, RefusesGradientOptionsThatServersWouldIgnore) {
+  ReplicationOptions options{.replicas = 2, .parameter_servers = 1};
+  options.bucket_bytes = 4096;
+  EXPECT_NE(refusal(options, 0, 1).find("bucket_bytes"), std::string::npos);
+  options.bucket_bytes = 0;
+  options.gradients = "bf16";
+  EXPECT_NE(refusal(options, 0, 1).find("gradients"), std::string::npos);
+}
+
 TEST(ReplicaLayout, SaysWhatDoesNotGoTogether) {
   EXPECT_EQ(refusal({.replicas = 3, .batch = 10}, 0, 1),
             "A batch of 10 rows cannot be divided over 3 replicas in sync.");
