@@ -49,6 +49,9 @@ Result<std::unique_ptr<ShardHost>> ShardHost::open(const RoleContext& context, s
 Result<void> ShardHost::load(const RoleContext& context, const EnvSpec& spec, std::uint32_t shard,
                              replay::Table& table) {
   const std::string& from = context.assignment.restore_directory;
+  // The file is dealt to the configured shards: one that was added later has no part in it.
+  const bool filled =
+      !context.options.replay.prefill.empty() && shard < context.options.replay.shards;
   if (!from.empty()) {
     auto restored = replay::restore(table, std::filesystem::path(from) / file_name(shard));
     if (restored) {
@@ -56,11 +59,11 @@ Result<void> ShardHost::load(const RoleContext& context, const EnvSpec& spec, st
       return {};
     }
     if (restored.error().code != ErrorCode::kNotFound) return tl::unexpected(restored.error());
-    notes_.push_back("shard " + std::to_string(shard) +
-                     " has no saved table: " + restored.error().message);
+    notes_.push_back("shard " + std::to_string(shard) + " has no saved table and starts " +
+                     (filled ? "with its part of replay.prefill" : "empty") + ": " +
+                     restored.error().message);
   }
-  // The file is dealt to the configured shards: one that was added later has no part in it.
-  if (context.options.replay.prefill.empty() || shard >= context.options.replay.shards) return {};
+  if (!filled) return {};
   auto note = prefill_table(context.options, spec, shard, table);
   if (!note) return tl::unexpected(note.error());
   prefilled_.push_back(*std::move(note));
