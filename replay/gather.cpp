@@ -7,6 +7,7 @@
 #include "replay/codec.hpp"
 #include "replay/importance.hpp"
 #include "replay/item_rows.hpp"
+#include "replay/stream_copy.hpp"
 
 namespace troupe::replay {
 namespace {
@@ -41,6 +42,7 @@ class Gather {
     discount_ = take_floats();
     take(next_observation_, observations_, true);
     weight_ = take_floats();
+    reader_.stream(exceeds_caches(batch));
   }
 
   Result<void> run(Batch& batch) {
@@ -55,6 +57,7 @@ class Gather {
       batch.keys[i] = {items_.shard, items_.shard_epoch, item.slot, item.generation};
       batch.versions[i] = item.chunk->parameter_version();
     }
+    stream_fence();
     importance_weights(items_, {weight_, items.size()});
     return {};
   }
@@ -141,6 +144,10 @@ Result<void> check_rows(const SampledItems& items, const Batch& batch) {
   return fail(ErrorCode::kInvalidArgument, "batch has " + std::to_string(batch.items()) +
                                                " rows for " + std::to_string(items.items.size()) +
                                                " items");
+}
+
+bool exceeds_caches(const Batch& batch) {
+  return exceeds_caches(Batch::bytes_of(batch.columns(), batch.items()));
 }
 
 Column shown(const Signature& signature, std::size_t observation) {

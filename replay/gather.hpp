@@ -32,6 +32,7 @@ Result<void> gather_spans(const SampledItems& items, const Signature& signature,
 // One column as batches show it.
 Column shown(const Signature& signature, std::size_t observation);
 tl::unexpected<Error> corrupt_chunk(const PackedChunk& chunk);
+bool exceeds_caches(const Batch& batch);
 Result<void> check_rows(const SampledItems& items, const Batch& batch);
 
 }  // namespace troupe::replay

@@ -5,6 +5,7 @@
 #include "replay/gather.hpp"
 #include "replay/importance.hpp"
 #include "replay/item_rows.hpp"
+#include "replay/stream_copy.hpp"
 
 namespace troupe::replay {
 namespace {
@@ -41,6 +42,7 @@ class SpanGather {
       step_.push_back(next_target(shape.length));
     for (Target* target : {&reward_, &discounts_, &mask_, &first_})
       *target = next_target(shape.length);
+    reader_.stream(exceeds_caches(batch));
   }
 
   // False when a chunk cannot be read.
@@ -143,6 +145,7 @@ Result<void> gather_spans(const SampledItems& items, const Signature& signature,
     batch.keys[i] = {items.shard, items.shard_epoch, item.slot, item.generation};
     batch.versions[i] = item.chunk->parameter_version();
   }
+  stream_fence();
   importance_weights(items, batch.floats("weight"));
   return {};
 }

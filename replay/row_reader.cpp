@@ -4,8 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "replay/stream_copy.hpp"
+
 namespace troupe::replay {
 namespace {
+
+// Shorter rows share lines with their neighbours, which are best put together in the cache.
+constexpr std::size_t kWorthStreaming = 1024;
 
 std::span<const std::uint8_t> packed_block(const PackedChunk::ColumnData& data, std::size_t index) {
   const std::uint32_t begin = index == 0 ? 0 : data.ends[index - 1];
@@ -20,7 +25,11 @@ bool RowReader::copy(const PackedChunk& chunk, std::size_t column, std::size_t f
   const PackedChunk::ColumnData data = chunk.column(column);
   const std::size_t row = layout.row_bytes;
   if (!layout.packed()) {
-    std::memcpy(to, data.data.data() + first * row, count * row);
+    const std::uint8_t* from = data.data.data() + first * row;
+    if (stream_ && count * row >= kWorthStreaming)
+      stream_copy(to, from, count * row);
+    else
+      std::memcpy(to, from, count * row);
     return true;
   }
   const std::size_t rows = chunk.rows(column);
@@ -64,6 +73,7 @@ const std::uint8_t* RowReader::block(const PackedChunk& chunk, std::size_t colum
 
 void RowReader::clear() {
   for (Block& block : blocks_) block.chunk = nullptr;
+  stream_ = false;
 }
 
 RowReader& thread_row_reader() {

@@ -16,6 +16,9 @@ class RowReader {
   // should be; `to` then holds anything. first + count <= chunk.rows(column).
   bool copy(const PackedChunk& chunk, std::size_t column, std::size_t first, std::size_t count,
             std::uint8_t* to);
+  // Whether plain rows are written past the caches, for targets larger than these; then the writer
+  // ends with stream_fence().
+  void stream(bool past_caches) { stream_ = past_caches; }
   // Forgets what it has unpacked, before the chunks may go.
   void clear();
 
@@ -32,6 +35,7 @@ class RowReader {
 
   std::array<Block, kKept> blocks_;
   std::size_t next_ = 0;  // to be overwritten
+  bool stream_ = false;
 };
 
 // The calling thread's own one, so that its buffers stay; cleared.

@@ -23,7 +23,7 @@ constexpr milliseconds kTellAgain{500};
 
 // Worker, incarnation and sequence of an encoded chunk, at their fixed place in replay/codec.hpp's
 // layout, for answering one that cannot be decoded.
-std::optional<std::array<std::uint64_t, 3>> key_of(const Bytes& bytes) {
+std::optional<std::array<std::uint64_t, 3>> key_of(std::span<const std::uint8_t> bytes) {
   constexpr std::size_t kOffset = 24;
   std::uint32_t worker = 0, incarnation = 0;
   std::uint64_t sequence = 0;

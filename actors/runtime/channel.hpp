@@ -5,11 +5,14 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "envs/spec/result.hpp"
@@ -17,10 +20,34 @@
 namespace troupe::actors {
 
 using Bytes = std::vector<std::uint8_t>;
-// A message is a kind byte of the protocol above, and a payload shared by reference.
+
+// Bytes that nobody changes any more, shared by reference; aligned for 8-byte numbers at least.
+class Payload {
+ public:
+  Payload() = default;        // absent; receivers see an empty one in its place
+  Payload(std::nullptr_t) {}  // NOLINT(google-explicit-constructor)
+  template <class T>
+  requires std::convertible_to<std::shared_ptr<T>, std::shared_ptr<const Bytes>> Payload(
+      std::shared_ptr<T> bytes)  // NOLINT(google-explicit-constructor)
+      : bytes_(bytes ? std::span<const std::uint8_t>(*bytes) : std::span<const std::uint8_t>()),
+        owner_(std::move(bytes)) {}
+  // Bytes that live as long as `owner`.
+  Payload(std::shared_ptr<const void> owner, std::span<const std::uint8_t> bytes)
+      : bytes_(bytes), owner_(std::move(owner)) {}
+
+  explicit operator bool() const { return owner_ != nullptr; }
+  const std::span<const std::uint8_t>& operator*() const { return bytes_; }
+  const std::span<const std::uint8_t>* operator->() const { return &bytes_; }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  std::shared_ptr<const void> owner_;
+};
+
+// A message is a kind byte of the protocol above, and a payload.
 struct ChannelMessage {
   std::uint8_t kind = 0;
-  std::shared_ptr<const Bytes> payload;
+  Payload payload;
 };
 
 struct ChannelLimits {
@@ -53,6 +80,9 @@ class ChannelClient {
   virtual Result<void> send(ChannelMessage message) = 0;
   virtual std::optional<ChannelMessage> receive(std::chrono::milliseconds timeout) = 0;
 };
+
+// Whether only this host can reach the endpoint: ipc, inproc, or tcp on a loopback address.
+bool is_loopback(const std::string& endpoint);
 
 // `endpoint`: "inproc://NAME" (name unique in the process), "ipc://PATH", "tcp://HOST:PORT" or
 // "tcp://HOST:*" for any free port. Errors name the endpoint (kUnavailable: address in use).

@@ -25,6 +25,6 @@ Result<void> check_size(const ChannelMessage& message, const ChannelLimits& limi
                         const std::string& receiver);
 
 // The payload every receiver sees in place of an absent one.
-std::shared_ptr<const Bytes> empty_payload();
+Payload empty_payload();
 
 }  // namespace troupe::actors

@@ -70,7 +70,7 @@ std::optional<ServiceFailure> read_request(const ChannelServer::Received& receiv
                                            Request& request, std::span<const std::uint8_t>& body) {
   request.peer = received.peer;
   request.id = 0;
-  const Bytes& payload = *received.message.payload;
+  const std::span<const std::uint8_t> payload = *received.message.payload;
   replay::ByteReader in(payload);
   const auto magic = in.take<std::uint32_t>();
   const auto version = in.take<std::uint16_t>();
@@ -90,7 +90,7 @@ std::optional<ServiceFailure> read_request(const ChannelServer::Received& receiv
     return ServiceFailure{ServiceErrorCode::kMalformed,
                           "there is no request of kind " + std::to_string(kind)};
   request.kind = static_cast<ServiceKind>(kind);
-  body = std::span(payload).subspan(kServiceHeader);
+  body = payload.subspan(kServiceHeader);
   return std::nullopt;
 }
 

@@ -68,15 +68,6 @@ Result<void> check_options(const ServiceOptions& options) {
 
 }  // namespace
 
-bool is_loopback(const std::string& endpoint) {
-  if (!endpoint.starts_with("tcp://")) return true;
-  const std::string address = endpoint.substr(6);
-  const std::string host = address.substr(0, address.rfind(':'));
-  if (host == "localhost" || host == "[::1]") return true;
-  // 127.0.0.0/8 in digits: "127.example.org" is a name like any other.
-  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
-}
-
 Result<std::unique_ptr<ReplayService>> ReplayService::open(const ServiceOptions& options) {
   if (auto good = check_options(options); !good) return tl::unexpected(good.error());
   const ChannelLimits limits{

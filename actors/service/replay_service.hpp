@@ -37,9 +37,6 @@ struct ServiceOptions {
   }
 };
 
-// Whether only this host can reach the endpoint: ipc, inproc, or tcp on a loopback address.
-bool is_loopback(const std::string& endpoint);
-
 class ReplayService {
  public:
   using Clock = std::chrono::steady_clock;
