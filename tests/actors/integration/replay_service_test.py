@@ -118,7 +118,7 @@ class Together(ServiceTest):
         self.assertEqual(info["memory_bytes"], one["memory_bytes"] + two["memory_bytes"] - two["chunk_memory_bytes"])
         batch = transitions.sample(64)
         self.assertTrue((batch["observation"][:, 0] % 20 <= 19).all())
-        self.assertEqual(sequences.sample(16)["observation"].shape, (16, 8, 3))
+        self.assertEqual(sequences.sample(16)["observation"].shape, (16, 9, 3))    # and the one after the last
 
     def test_one_limiter_holds_both_and_says_whose_it_is(self):
         client, transitions, sequences = self.pair(limiter="ratio", min_size=1, samples_per_insert=1.0, error_buffer=2.0)
@@ -141,9 +141,9 @@ class Together(ServiceTest):
         writer.flush()
         transitions.checkpoint()    # and none of the other table
         service.stop(signal.SIGKILL)
+        self.serve("--checkpoint-directory", folder.name, endpoint=service.endpoint)
         for i in range(40, 48):
             writer.append(np.full(3, i), np.zeros(2), i)
-        self.serve("--checkpoint-directory", folder.name, endpoint=service.endpoint)
         writer.flush(30)
         self.assertEqual(transitions.info()["inserted_steps"], 48)
         self.assertEqual(sequences.info()["inserted_steps"], 8)
