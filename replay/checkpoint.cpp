@@ -73,14 +73,14 @@ Result<void> read_items(SectionReader& file, TableSnapshot& snapshot) {
 }
 
 Result<void> read_all(SectionReader& file, const std::filesystem::path& path,
-                      const Signature& signature, const std::shared_ptr<DiskTier>& disk,
+                      const Signature& signature, const ChunkStorage* storage,
                       TableSnapshot& snapshot) {
   Bytes bytes;
   if (auto good = read_header(file); !good) return good;
   if (auto good = read_section(file, kOptions, "options", bytes); !good) return good;
   if (auto good = decode_options(file, bytes, signature, snapshot); !good) return good;
   if (auto good = read_items(file, snapshot); !good) return good;
-  if (auto good = read_chunks(file, path, snapshot, disk); !good) return good;
+  if (auto good = read_chunks(file, path, snapshot, storage); !good) return good;
   if (auto good = read_section(file, kState, "state", snapshot.cut.state); !good) return good;
   if (file.remaining() != 0) return file.corrupt("has bytes after its last section");
   return {};
@@ -133,11 +133,11 @@ Result<std::uint64_t> write_checkpoint(const TableSnapshot& snapshot,
 }
 
 Result<TableSnapshot> read_checkpoint(const std::filesystem::path& path, const Signature& signature,
-                                      const std::shared_ptr<DiskTier>& disk) {
+                                      const ChunkStorage* storage) {
   auto file = SectionReader::open(path);
   if (!file) return tl::unexpected(file.error());
   TableSnapshot snapshot;
-  if (auto good = read_all(**file, path, signature, disk, snapshot); !good)
+  if (auto good = read_all(**file, path, signature, storage, snapshot); !good)
     return tl::unexpected(good.error());
   return snapshot;
 }
@@ -154,12 +154,12 @@ Result<Signature> read_signature(const std::filesystem::path& path) {
 }
 
 Result<std::vector<std::string>> restore(Table& table, const std::filesystem::path& path) {
-  auto snapshot = read_checkpoint(path, table.signature(), table.disk());
+  auto snapshot = read_checkpoint(path, table.signature(), table.storage().get());
   if (!snapshot) return tl::unexpected(snapshot.error());
   std::vector<SegmentFile> segments = std::move(snapshot->segments);
   auto notes = table.adopt(*std::move(snapshot));
   if (!notes) return fail(notes.error().code, path.string() + ": " + notes.error().message);
-  table.checkpoint_writer().go_on(std::move(segments));
+  table.checkpoint_writer().go_on(path, std::move(segments));
   return notes;
 }
 

@@ -10,8 +10,9 @@
 // in segments, files beside this one (replay/checkpoint_parts.hpp). All sizes are 64 bits.
 #pragma once
 
-#include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,11 +29,12 @@ namespace troupe::replay {
 Result<std::uint64_t> write_checkpoint(const TableSnapshot& snapshot,
                                        const std::filesystem::path& path);
 
-// Reads and checks a whole file and its segments; memory as for the table it holds, whose payload
-// goes to `disk` if that is given and has room. `signature` is what the file must have been written
-// with. kNotFound, kIo or kCorrupt; every message names the file.
+// Reads and checks a whole file and its segments; memory as for the table it holds. Its
+// chunks are made for `storage`, whose disk tier takes their payload while it has room. `signature`
+// is what the file must have been written with. kNotFound, kIo or kCorrupt; every message names the
+// file.
 Result<TableSnapshot> read_checkpoint(const std::filesystem::path& path, const Signature& signature,
-                                      const std::shared_ptr<DiskTier>& disk = nullptr);
+                                      const ChunkStorage* storage = nullptr);
 
 // The columns and spec hash that a file was written with, from its head alone: for tools that look
 // at a table without its environment. Errors as of read_checkpoint.
@@ -50,17 +52,18 @@ struct CheckpointWriterOptions {
   std::uint64_t max_segment_bytes = std::uint64_t{1} << 30;  // below 2^32: places have 32 bits
 };
 
-// Writes one table's checkpoints, each complete in a folder of its own: what is in segments of the
-// checkpoint before is linked, not copied; less than min_segment_bytes of new chunks are written
-// each time. A segment whose chunks are mostly gone, or that cannot be linked, is written anew.
-// Folders may be deleted in any order. Thread-safe.
+// Writes the checkpoints of the tables of one storage, each complete in a folder of its own: what
+// is in segments of the checkpoint before, or of another table that holds the same chunks, is
+// linked, not copied; less than min_segment_bytes of new chunks are written each time. A segment
+// whose chunks are mostly gone, or that cannot be linked, is written anew. Folders may be deleted
+// in any order. Thread-safe: tables are written one after the other.
 class CheckpointWriter {
  public:
-  explicit CheckpointWriter(CheckpointWriterOptions options = {})
-      : options_{options.min_segment_bytes,
-                 std::min(options.max_segment_bytes, std::uint64_t{0xffffffff})} {}
-  // Begins with the segments of the checkpoint that the table was restored from.
-  void go_on(std::vector<SegmentFile> segments);
+  // `draw` gives the numbers of new segments; empty: random ones.
+  explicit CheckpointWriter(CheckpointWriterOptions options = {},
+                            std::function<std::uint32_t()> draw = {});
+  // Begins with the segments of the checkpoint that the table under `path` was restored from.
+  void go_on(const std::filesystem::path& path, std::vector<SegmentFile> segments);
 
   struct File {
     std::filesystem::path path;
@@ -69,7 +72,8 @@ class CheckpointWriter {
     bool linked = false;  // written by an earlier checkpoint
   };
   // Writes the table's file to `path`, and segments beside it, whose names begin like its own. The
-  // folder must not hold a checkpoint of this table yet. kIo names the file.
+  // folder must not hold a checkpoint under that name yet: a table is known by the name, and goes
+  // on with the segments of its checkpoint before. kIo names the file.
   Result<std::vector<File>> write(const TableSnapshot& snapshot, const std::filesystem::path& path);
 
  private:
@@ -78,13 +82,16 @@ class CheckpointWriter {
     std::vector<std::filesystem::path> places;  // where it was linked, newest last
   };
   bool link(Segment& segment, const std::filesystem::path& path) const;
-  std::uint32_t free_number() const;
+  static bool has_number(const std::vector<Segment>& segments, std::uint32_t number);
+  std::vector<Segment> known_segments(const std::string& table) const;
+  std::uint32_t free_number(const std::vector<Segment>& used) const;
   Result<void> write_segments(const std::vector<const PackedChunk*>& chunks,
                               const std::filesystem::path& path, std::vector<Segment>& used);
 
   const CheckpointWriterOptions options_;
+  const std::function<std::uint32_t()> draw_;
   std::mutex mutex_;
-  std::vector<Segment> segments_;
+  std::map<std::string, std::vector<Segment>> segments_;  // of each table's last checkpoint
 };
 
 }  // namespace troupe::replay

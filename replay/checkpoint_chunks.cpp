@@ -86,9 +86,9 @@ Result<void> read_segments(SectionReader& file, const std::filesystem::path& pat
 }
 
 Result<void> take_record(const SectionReader& file, const Bytes& record, ChunkSlot slot,
-                         const ChunkLayout& layout, const std::shared_ptr<DiskTier>& disk,
-                         SavedPlace place, TableSnapshot& snapshot) {
-  auto chunk = PackedChunk::parse(record, layout, disk);
+                         const ChunkLayout& layout, const ChunkStorage* storage, SavedPlace place,
+                         TableSnapshot& snapshot) {
+  auto chunk = PackedChunk::parse(record, layout, storage);
   if (!chunk) return file.corrupt(chunk.error().message);
   if (snapshot.cut.chunks[slot].chunk != nullptr) return file.corrupt("two chunks are in one slot");
   (*chunk)->set_saved(place);
@@ -99,7 +99,7 @@ Result<void> take_record(const SectionReader& file, const Bytes& record, ChunkSl
 
 // One segment from its beginning to its end: every byte counts in its checksum.
 Result<void> read_segment(const SegmentFile& segment, std::span<const Elsewhere> chunks,
-                          const std::shared_ptr<DiskTier>& disk, TableSnapshot& snapshot) {
+                          const ChunkStorage* storage, TableSnapshot& snapshot) {
   auto opened = SectionReader::open(segment.path);
   if (!opened) return tl::unexpected(opened.error());
   SectionReader& file = **opened;
@@ -118,7 +118,7 @@ Result<void> read_segment(const SegmentFile& segment, std::span<const Elsewhere>
     auto good = file.skip(std::min(chunk.offset - position, file.remaining()));
     if (good) good = file.read(chunk.length, bytes);
     if (good)
-      good = take_record(file, bytes, chunk.slot, *chunk.layout, disk,
+      good = take_record(file, bytes, chunk.slot, *chunk.layout, storage,
                          {segment.number, chunk.offset}, snapshot);
     if (!good) return good;
   }
@@ -128,7 +128,7 @@ Result<void> read_segment(const SegmentFile& segment, std::span<const Elsewhere>
 }
 
 Result<void> read_entries(SectionReader& file, const std::vector<const ChunkLayout*>& layouts,
-                          const std::shared_ptr<DiskTier>& disk, TableSnapshot& snapshot,
+                          const ChunkStorage* storage, TableSnapshot& snapshot,
                           std::vector<Elsewhere>& elsewhere) {
   Bytes bytes;
   if (auto good = file.read(2 * sizeof(std::uint64_t), bytes); !good) return good;
@@ -158,7 +158,8 @@ Result<void> read_entries(SectionReader& file, const std::vector<const ChunkLayo
       continue;
     }
     if (auto good = file.read(entry.length, bytes); !good) return good;
-    if (auto good = take_record(file, bytes, entry.slot, *entry.layout, disk, {}, snapshot); !good)
+    if (auto good = take_record(file, bytes, entry.slot, *entry.layout, storage, {}, snapshot);
+        !good)
       return good;
   }
   return {};
@@ -248,14 +249,14 @@ void ChunkSection::write(SectionWriter& file) const {
 }
 
 Result<void> read_chunks(SectionReader& file, const std::filesystem::path& path,
-                         TableSnapshot& snapshot, const std::shared_ptr<DiskTier>& disk) {
+                         TableSnapshot& snapshot, const ChunkStorage* storage) {
   snapshot.cut.keeper = std::make_shared<CutKeeper>();
   if (auto good = file.begin_section(kChunks, "chunks"); !good) return good;
   const auto layouts = read_layouts(file, snapshot.signature);
   if (!layouts) return tl::unexpected(layouts.error());
   if (auto good = read_segments(file, path, snapshot); !good) return good;
   std::vector<Elsewhere> elsewhere;
-  if (auto good = read_entries(file, *layouts, disk, snapshot, elsewhere); !good) return good;
+  if (auto good = read_entries(file, *layouts, storage, snapshot, elsewhere); !good) return good;
   if (auto good = file.end_section(); !good) return good;
   std::sort(elsewhere.begin(), elsewhere.end(), [](const Elsewhere& a, const Elsewhere& b) {
     return std::pair(a.segment, a.offset) < std::pair(b.segment, b.offset);
@@ -266,7 +267,7 @@ Result<void> read_chunks(SectionReader& file, const std::filesystem::path& path,
         elsewhere.begin(), elsewhere.end(), Elsewhere{.segment = segment.number},
         [](const Elsewhere& a, const Elsewhere& b) { return a.segment < b.segment; });
     taken += static_cast<std::size_t>(last - first);
-    if (auto good = read_segment(segment, {first, last}, disk, snapshot); !good) return good;
+    if (auto good = read_segment(segment, {first, last}, storage, snapshot); !good) return good;
   }
   if (taken != elsewhere.size()) return file.corrupt("a chunk lies in a segment that is not named");
   return {};

@@ -60,8 +60,8 @@ struct WrittenTable {
 Result<WrittenTable> write_table(const TableSnapshot& snapshot, const std::filesystem::path& path,
                                  const std::vector<SegmentFile>& segments);
 
-// Reads the section and the segments beside `path`. Payloads go to `disk` if it is given.
+// Reads the section and the segments beside `path`. Chunks are made for `storage`.
 Result<void> read_chunks(SectionReader& file, const std::filesystem::path& path,
-                         TableSnapshot& snapshot, const std::shared_ptr<DiskTier>& disk);
+                         TableSnapshot& snapshot, const ChunkStorage* storage);
 
 }  // namespace troupe::replay

@@ -28,24 +28,50 @@ void visit_chunks(const StoreCut& cut, Visit visit) {
 
 }  // namespace
 
-void CheckpointWriter::go_on(std::vector<SegmentFile> segments) {
+CheckpointWriter::CheckpointWriter(CheckpointWriterOptions options,
+                                   std::function<std::uint32_t()> draw)
+    : options_{options.min_segment_bytes,
+               std::min(options.max_segment_bytes, std::uint64_t{0xffffffff})},
+      draw_(draw ? std::move(draw) : [] { return std::random_device{}(); }) {}
+
+void CheckpointWriter::go_on(const std::filesystem::path& path, std::vector<SegmentFile> segments) {
   const std::lock_guard lock(mutex_);
-  segments_.clear();
+  std::vector<Segment>& own = segments_[path.stem().string()];
+  own.clear();
   for (SegmentFile& file : segments) {
     const std::filesystem::path place = file.path;
-    segments_.push_back({std::move(file), {place}});
+    own.push_back({std::move(file), {place}});
   }
 }
 
+// Those of the table itself first: they were linked last.
+std::vector<CheckpointWriter::Segment> CheckpointWriter::known_segments(
+    const std::string& table) const {
+  std::vector<Segment> known;
+  const auto add = [&](const std::vector<Segment>& segments) {
+    for (const Segment& segment : segments)
+      if (!has_number(known, segment.file.number)) known.push_back(segment);
+  };
+  if (const auto own = segments_.find(table); own != segments_.end()) add(own->second);
+  for (const auto& [name, segments] : segments_) add(segments);
+  return known;
+}
+
 // Numbers are drawn, so that a chunk's place from another writer means nothing to this one.
-std::uint32_t CheckpointWriter::free_number() const {
-  std::random_device device;
+std::uint32_t CheckpointWriter::free_number(const std::vector<Segment>& used) const {
   for (;;) {
-    const auto number = static_cast<std::uint32_t>(device());
-    if (number != 0 && std::none_of(segments_.begin(), segments_.end(),
-                                    [&](const Segment& one) { return one.file.number == number; }))
-      return number;
+    const std::uint32_t number = draw_();
+    const bool known = has_number(used, number) ||
+                       std::any_of(segments_.begin(), segments_.end(), [&](const auto& table) {
+                         return has_number(table.second, number);
+                       });
+    if (number != 0 && !known) return number;
   }
+}
+
+bool CheckpointWriter::has_number(const std::vector<Segment>& segments, std::uint32_t number) {
+  return std::any_of(segments.begin(), segments.end(),
+                     [&](const Segment& one) { return one.file.number == number; });
 }
 
 bool CheckpointWriter::link(Segment& segment, const std::filesystem::path& path) const {
@@ -65,7 +91,7 @@ Result<void> CheckpointWriter::write_segments(const std::vector<const PackedChun
                                               std::vector<Segment>& used) {
   std::vector<std::pair<const PackedChunk*, SavedPlace>> placed;
   for (std::size_t first = 0; first < chunks.size();) {
-    SegmentFile file{.number = free_number(), .path = {}};
+    SegmentFile file{.number = free_number(used), .path = {}};
     file.path = segment_path(path, file.number);
     auto created = SectionWriter::create(file.path);
     if (!created) return tl::unexpected(created.error());
@@ -108,8 +134,9 @@ Result<std::vector<CheckpointWriter::File>> CheckpointWriter::write(
   // Small segments are written anew with what has come, so that they never get many.
   const std::uint64_t least = std::max(
       options_.min_segment_bytes, std::min(total / kMostSegments, options_.max_segment_bytes / 2));
+  const std::string name = path.stem().string();
   std::vector<Segment> used;
-  for (Segment& segment : segments_) {
+  for (Segment& segment : known_segments(name)) {
     const auto found = live.find(segment.file.number);
     if (found != live.end() && segment.file.bytes >= least &&
         2 * found->second >= segment.file.bytes && link(segment, path))
@@ -119,10 +146,7 @@ Result<std::vector<CheckpointWriter::File>> CheckpointWriter::write(
   std::vector<const PackedChunk*> fresh;
   std::uint64_t fresh_bytes = 0;
   visit_chunks(snapshot.cut, [&](const PackedChunk& chunk) {
-    const std::uint32_t number = chunk.saved().segment;
-    if (std::any_of(used.begin(), used.end(),
-                    [&](const Segment& one) { return one.file.number == number; }))
-      return;
+    if (has_number(used, chunk.saved().segment)) return;
     fresh.push_back(&chunk);
     fresh_bytes += record_bytes(chunk);
   });
@@ -133,8 +157,8 @@ Result<std::vector<CheckpointWriter::File>> CheckpointWriter::write(
   for (const Segment& segment : used) files.push_back(segment.file);
   auto table = write_table(snapshot, path, files);
   if (!table) return tl::unexpected(table.error());
-  // What this cut does not need, no later one does.
-  segments_ = std::move(used);
+  // What this cut does not need, no later one of this table does.
+  segments_[name] = std::move(used);
   std::vector<File> written{{path, table->bytes, table->crc32c, false}};
   for (std::size_t i = 0; i < files.size(); ++i)
     written.push_back({files[i].path, files[i].bytes, files[i].crc32c, i < linked});

@@ -9,8 +9,10 @@
 
 namespace troupe::replay {
 
-ItemStore::ItemStore(const TableOptions& options, std::uint32_t lead)
+ItemStore::ItemStore(const TableOptions& options, std::uint32_t lead,
+                     std::shared_ptr<ChunkStorage> storage)
     : options_(options),
+      storage_(std::move(storage)),
       builder_(options.shape(), options.discount, lead),
       limiter_(options.limiter),
       random_(options.seed) {
@@ -27,8 +29,11 @@ ItemStore::ItemStore(const TableOptions& options, std::uint32_t lead)
 // What is left goes to the cuts that still need it.
 ItemStore::~ItemStore() {
   std::vector<PackedPtr> garbage;
-  for (std::size_t slot = 0; slot < chunks_.size(); ++slot)
-    if (chunks_[slot].chunk != nullptr) retire(PackedPtr::adopt(chunks_[slot].chunk), garbage);
+  for (std::size_t slot = 0; slot < chunks_.size(); ++slot) {
+    if (chunks_[slot].chunk == nullptr) continue;
+    storage_->drop(*chunks_[slot].chunk);
+    retire(PackedPtr::adopt(chunks_[slot].chunk), garbage);
+  }
   for (std::size_t i = 0; i + 1 < keepers_.size(); ++i) keepers_[i]->later = keepers_[i + 1];
 }
 
@@ -57,6 +62,7 @@ void ItemStore::account(const PackedChunk& chunk, bool held) {
 
 ChunkSlot ItemStore::store_chunk(PackedPtr chunk) {
   account(*chunk, true);
+  storage_->hold(*chunk);
   const StoredChunk stored{chunk.release(), StoredChunk::kNone, 1};
   if (free_chunks_.empty()) {
     chunks_.push_back(stored);
@@ -72,6 +78,7 @@ void ItemStore::release_chunk(ChunkSlot slot, std::vector<PackedPtr>& garbage) {
   StoredChunk& stored = chunks_.edit(slot);
   if (--stored.references > 0) return;
   account(*stored.chunk, false);
+  storage_->drop(*stored.chunk);
   retire(PackedPtr::adopt(stored.chunk), garbage);
   stored = StoredChunk{};
   free_chunks_.push_back(slot);
@@ -292,6 +299,7 @@ void ItemStore::fill(TableStatistics& out) const {
   out.bytes_held = bytes_held_;
   out.raw_bytes = raw_bytes_;
   out.memory_bytes = memory_bytes();
+  out.chunk_memory_bytes = chunk_memory_;
   out.disk_bytes = disk_bytes_;
   out.duplicate_chunks = counters_.duplicate_chunks;
   out.stale_chunks = counters_.stale_chunks;

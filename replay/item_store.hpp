@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "envs/spec/random.hpp"
+#include "replay/chunk_storage.hpp"
 #include "replay/item_builder.hpp"
 #include "replay/rate_limiter.hpp"
 #include "replay/selector.hpp"
@@ -32,7 +33,7 @@ struct StoreCounters {
 class ItemStore {
  public:
   // Names of selectors and ranges have been checked by Table::create. `lead` is the signature's.
-  explicit ItemStore(const TableOptions& options, std::uint32_t lead = 0);
+  ItemStore(const TableOptions& options, std::uint32_t lead, std::shared_ptr<ChunkStorage> storage);
   ~ItemStore();
   ItemStore(const ItemStore&) = delete;
   ItemStore& operator=(const ItemStore&) = delete;
@@ -63,8 +64,8 @@ class ItemStore {
   std::size_t held_items() const { return selector_->size(); }
   void fill(TableStatistics& out) const;
 
-  // Shares records and chunks with the cut (replay/store_cut.hpp) and copies the selectors' state:
-  // O(items / 4096), and O(items) where a selector has priorities.
+  // Shares records and chunks (replay/store_cut.hpp) and copies the rest: O(items / 4096 + free
+  // slots), O(items) with priorities, max_times_sampled or, by fifo and lifo, other removals.
   StoreCut cut();
   // Rebuilds a fresh store from a cut; `limits_changed` says whether the limiter's options differ
   // from the saved ones. kCorrupt, naming what contradicts what, when the parts do not fit
@@ -109,6 +110,7 @@ class ItemStore {
   std::uint64_t memory_bytes() const;
 
   TableOptions options_;
+  std::shared_ptr<ChunkStorage> storage_;
   ItemBuilder builder_;
   RateLimiter limiter_;
   std::unique_ptr<Selector> selector_, remover_;

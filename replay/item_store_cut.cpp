@@ -120,8 +120,10 @@ Result<void> ItemStore::count_references() {
 Result<void> ItemStore::adopt(StoreCut cut, bool& limits_changed) {
   items_ = std::move(cut.items);
   chunks_ = std::move(cut.chunks);
-  for (std::size_t slot = 0; slot < chunks_.size(); ++slot)  // one reference of this store's own
-    static_cast<void>(PackedPtr::share(chunks_[slot].chunk).release());
+  for (std::size_t slot = 0; slot < chunks_.size(); ++slot) {
+    if (chunks_[slot].chunk == nullptr) continue;
+    storage_->hold(*PackedPtr::share(chunks_[slot].chunk).release());  // a reference of its own
+  }
   ByteReader in(cut.state);
   Random::State random{};
   std::vector<std::uint32_t> free_items;

@@ -73,14 +73,16 @@ PackedChunk::PackedChunk(const ChunkHeader& header, const ChunkLayout& layout,
 
 PackedPtr PackedChunk::make(const ChunkHeader& header, const ChunkLayout& layout,
                             std::span<const std::span<const std::uint8_t>> payload,
-                            const std::shared_ptr<DiskTier>& tier) {
+                            const ChunkStorage* storage) {
   std::size_t bytes = 0;
   for (const auto& part : payload) bytes += part.size();
+  const std::shared_ptr<DiskTier> tier = storage != nullptr ? storage->disk() : nullptr;
   std::uint8_t* mapped = tier ? tier->allocate(bytes) : nullptr;
   void* memory = std::malloc(sizeof(PackedChunk) + (mapped != nullptr ? sizeof(External) : bytes));
   if (memory == nullptr) throw std::bad_alloc();
   auto* chunk = new (memory)
       PackedChunk(header, layout, static_cast<std::uint32_t>(bytes), mapped != nullptr);
+  if (storage != nullptr) chunk->storage_ = storage->id();
   std::uint8_t* to = mapped;
   if (mapped != nullptr)
     new (chunk + 1) External{tier, mapped};
@@ -102,7 +104,7 @@ void PackedChunk::destroy() const {
 }
 
 PackedPtr PackedChunk::pack(const Chunk& chunk, const ChunkLayout& layout,
-                            const std::shared_ptr<DiskTier>& tier) {
+                            const ChunkStorage* storage) {
   assert(chunk.observation.size() == layout.observations);
   assert(chunk.observation.size() + chunk.step.size() == layout.columns.size());
   std::vector<std::span<const std::uint8_t>> parts;
@@ -129,7 +131,7 @@ PackedPtr PackedChunk::pack(const Chunk& chunk, const ChunkLayout& layout,
   }
   parts[1] = {reinterpret_cast<const std::uint8_t*>(ends.data()),
               ends.size() * sizeof(std::uint32_t)};
-  return make(chunk.header, layout, parts, tier);
+  return make(chunk.header, layout, parts, storage);
 }
 
 ChunkHeader PackedChunk::header(std::uint64_t spec_hash) const {
@@ -154,8 +156,7 @@ void PackedChunk::append_head(std::vector<std::uint8_t>& out) const {
 }
 
 Result<PackedPtr> PackedChunk::parse(std::span<const std::uint8_t> record,
-                                     const ChunkLayout& layout,
-                                     const std::shared_ptr<DiskTier>& tier) {
+                                     const ChunkLayout& layout, const ChunkStorage* storage) {
   ByteReader in(record);
   ChunkHeader header;
   const bool good = get_chunk_header(in, header);
@@ -177,7 +178,7 @@ Result<PackedPtr> PackedChunk::parse(std::span<const std::uint8_t> record,
               blocks_of(layout.columns[c], c < layout.observations ? rows : header.steps);
   if (needed > bytes) return fail(ErrorCode::kCorrupt, "a chunk ends inside its rewards");
   const std::array payload{in.view(bytes)};
-  PackedPtr chunk = make(header, layout, payload, tier);
+  PackedPtr chunk = make(header, layout, payload, storage);
   if (!chunk->payload_fits())
     return fail(ErrorCode::kCorrupt, "a chunk's columns do not fit its bytes");
   return chunk;

@@ -1,6 +1,6 @@
 // A chunk as a table holds it: header and columns in one allocation, columns packed block by block
-// where their layout says so. Immutable but for its reference count and its place in checkpoints;
-// any thread may read it.
+// where their layout says so. Immutable but for its reference count, the number of tables that hold
+// it and its place in checkpoints; any thread may read it.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "envs/spec/result.hpp"
+#include "replay/chunk_storage.hpp"
 #include "replay/compression.hpp"
-#include "replay/disk_tier.hpp"
 #include "replay/signature.hpp"
 
 namespace troupe::replay {
@@ -79,10 +79,10 @@ class PackedChunk {
   PackedChunk& operator=(const PackedChunk&) = delete;
 
   // Packs a chunk of at most kMostBytes that passes check_shape for the layout's signature. Its
-  // payload goes to `tier`, if that is given and has room, else to memory.
+  // payload goes to the storage's disk tier, if there is one with room, else to memory.
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
   static PackedPtr pack(const Chunk& chunk, const ChunkLayout& layout,
-                        const std::shared_ptr<DiskTier>& tier = nullptr);
+                        const ChunkStorage* storage = nullptr);
 
   // The header as bytes (kRecordHead of them), and what it was followed by: the payload. parse
   // checks every size against the bytes at hand before it allocates, so that no reader is ever led
@@ -90,7 +90,7 @@ class PackedChunk {
   static constexpr std::size_t kRecordHead = 61;
   void append_head(std::vector<std::uint8_t>& out) const;
   static Result<PackedPtr> parse(std::span<const std::uint8_t> record, const ChunkLayout& layout,
-                                 const std::shared_ptr<DiskTier>& tier = nullptr);
+                                 const ChunkStorage* storage = nullptr);
 
   std::uint32_t steps() const { return steps_; }
   std::uint32_t first_step() const { return first_step_; }
@@ -126,7 +126,13 @@ class PackedChunk {
     return index < layout_->observations ? observation_rows() : steps_;
   }
 
-  // Set by the one writer of the table's checkpoints.
+  // For ChunkStorage: which one it was made for (0: none), and whether the table that takes it in
+  // or gives it up is the only one of that storage.
+  std::uint32_t storage() const { return storage_; }
+  bool first_table() const { return tables_.fetch_add(1, std::memory_order_relaxed) == 0; }
+  bool last_table() const { return tables_.fetch_sub(1, std::memory_order_relaxed) == 1; }
+
+  // Set by the one writer of its tables' checkpoints.
   SavedPlace saved() const;
   void set_saved(SavedPlace place) const;
 
@@ -142,7 +148,7 @@ class PackedChunk {
   ~PackedChunk() = default;
   static PackedPtr make(const ChunkHeader& header, const ChunkLayout& layout,
                         std::span<const std::span<const std::uint8_t>> payload,
-                        const std::shared_ptr<DiskTier>& tier);
+                        const ChunkStorage* storage);
   const External& external() const { return *reinterpret_cast<const External*>(this + 1); }
   void destroy() const;
   bool payload_fits() const;
@@ -153,6 +159,8 @@ class PackedChunk {
   const ChunkLayout* layout_;
   mutable std::atomic<std::uint64_t> saved_{0};
   std::uint32_t worker_, incarnation_, environment_, learner_epoch_;
+  std::uint32_t storage_ = 0;
+  mutable std::atomic<std::uint16_t> tables_{0};  // of that storage
   EpisodeEnd end_;
   bool mapped_;
 };

@@ -19,6 +19,8 @@ std::string difference(const char* name, double saved, double now) {
   return std::string(name) + " was " + number(saved) + " in the checkpoint, is now " + number(now);
 }
 
+const char* name_of(WeightScale scale) { return scale == WeightScale::kTable ? "table" : "batch"; }
+
 std::string describe(const ItemShape& shape) {
   const std::string length = std::to_string(shape.length);
   switch (shape.kind) {
@@ -41,13 +43,15 @@ std::string describe(const ItemShape& shape) {
 
 TableSnapshot Table::snapshot() {
   TableSnapshot snapshot{.options = options_, .signature = signature_, .cut = {}};
-  snapshot.writer = writer_;
+  snapshot.writer = storage_->checkpoint_writer();
   const std::lock_guard lock(mutex_);
   snapshot.cut = store_->cut();
   store_->fill(snapshot.statistics);
   return snapshot;
 }
 
+// Of what a checkpoint keeps. It has neither compression nor disk: chunks stay packed as they are,
+// and go where this table keeps them.
 Result<std::vector<std::string>> Table::compare(const TableSnapshot& snapshot) const {
   const TableOptions& saved = snapshot.options;
   if (snapshot.signature != signature_)
@@ -88,15 +92,21 @@ Result<std::vector<std::string>> Table::compare(const TableSnapshot& snapshot) c
                     " in the checkpoint, is now a " + name_of(options_.limiter.kind));
   note("limiter size", static_cast<double>(saved.limiter.size),
        static_cast<double>(options_.limiter.size));
-  if (options_.selector == kPrioritised)
+  note("max_chunk_steps", static_cast<double>(saved.max_chunk_steps),
+       static_cast<double>(options_.max_chunk_steps));
+  if (options_.selector == kPrioritised) {
     note("importance_exponent", saved.importance_exponent, options_.importance_exponent);
+    if (saved.weight_scale != options_.weight_scale)
+      notes.push_back(std::string("weight_scale was ") + name_of(saved.weight_scale) +
+                      " in the checkpoint, is now " + name_of(options_.weight_scale));
+  }
   return notes;
 }
 
 Result<std::vector<std::string>> Table::adopt(TableSnapshot snapshot) {
   auto notes = compare(snapshot);
   if (!notes) return notes;
-  auto store = std::make_unique<ItemStore>(options_, signature_.lead());
+  auto store = std::make_unique<ItemStore>(options_, signature_.lead(), storage_);
   bool limits_changed = false;
   if (auto good = store->adopt(std::move(snapshot.cut), limits_changed); !good)
     return tl::unexpected(good.error());

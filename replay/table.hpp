@@ -8,6 +8,8 @@
 //   Batch batch(table->batch_columns(), 256);
 //   table->gather(*items, batch);                      // copies, without the lock
 //
+// Several tables may share what one insert brings: replay/table_group.hpp.
+//
 // Loss rule: kAccepted and kDuplicate acknowledge a chunk's steps. They stay until the
 // remover names them or they were drawn max_times_sampled times, or until the table itself dies:
 // then what came after its last checkpoint is lost.
@@ -47,7 +49,7 @@ struct TableSnapshot {
   StoreCut cut;
   TableStatistics statistics{};  // at the moment of the cut; empty in one that was read from a file
   std::vector<SegmentFile> segments{};  // of one that was read from files, for CheckpointWriter
-  std::shared_ptr<CheckpointWriter> writer{};  // the table's own; null in one that was read
+  std::shared_ptr<CheckpointWriter> writer{};  // of the table's storage; null in one that was read
 };
 
 class Table {
@@ -55,8 +57,10 @@ class Table {
   using Nanoseconds = std::chrono::nanoseconds;
 
   // kInvalidArgument for options out of range; names the option. kIo when the disk tier cannot be
-  // made.
-  static Result<std::unique_ptr<Table>> create(const TableOptions& options, Signature signature);
+  // made. `storage` is given to tables of one shard that are fed together (replay/table_group.hpp);
+  // it has the disk tier then, and options.disk none.
+  static Result<std::unique_ptr<Table>> create(const TableOptions& options, Signature signature,
+                                               std::shared_ptr<ChunkStorage> storage = nullptr);
 
   // Never waits. Shape and finiteness are checked before the lock is taken; O(steps x n_step) under
   // it. The items that the chunk completes get `priority` (finite, >= 0; refused otherwise), or one
@@ -93,7 +97,7 @@ class Table {
   // How many items may have been inserted in all, prefilled ones not counted, restored ones
   // included. For limiters of the kind kAllowance; the others go by their own rule.
   void allow_inserts(std::uint64_t items);
-  // Waits up to `timeout` until more than `inserted` items were inserted, or the table is closed.
+  // With kAllowance: waits up to `timeout` for more than `inserted` inserted items or the closing.
   void wait_for_inserts(std::uint64_t inserted, Nanoseconds timeout);
 
   // Drops the open windows of a worker that will not come back.
@@ -110,8 +114,8 @@ class Table {
   std::string insert_block_reason() const;
   std::string sample_block_reason(std::size_t n) const;
 
-  // Under the lock it takes one reference for 4096 items and copies the selectors' state: next to
-  // nothing for uniform, fifo and lifo, 4 bytes an item for prioritised (replay/selectors/).
+  // Under the lock it takes a reference per 4096 items and chunks, and copies the open windows, 4
+  // bytes per free slot, and per item 4 for prioritised, 20 for heaps, 4 with max_times_sampled.
   TableSnapshot snapshot();
   // Takes over a checkpoint's content, sequence marks, ledger and random state; everything else of
   // this table's options stays, and each difference is named in the returned notes. The snapshot's
@@ -119,16 +123,17 @@ class Table {
   // the table is unchanged.
   Result<std::vector<std::string>> adopt(TableSnapshot snapshot);
 
-  // Where loaded chunks go; null without a disk tier.
-  const std::shared_ptr<DiskTier>& disk() const { return disk_; }
+  // What this table shares with others; its own alone unless create was given one. Never null.
+  const std::shared_ptr<ChunkStorage>& storage() const { return storage_; }
   // Of this table's checkpoints, with all their snapshots.
-  CheckpointWriter& checkpoint_writer() { return *writer_; }
+  CheckpointWriter& checkpoint_writer() { return *storage_->checkpoint_writer(); }
   const TableOptions& options() const { return options_; }
   const Signature& signature() const { return signature_; }
 
  private:
   using Clock = std::chrono::steady_clock;
   using Garbage = std::vector<PackedPtr>;
+  static constexpr const char* kClosed = "the table is closed";
   // Runs while calls of one kind are held back by the limiter: from a refused attempt until one of
   // the same size would pass.
   struct BlockedClock {
@@ -138,28 +143,35 @@ class Table {
     void stop(std::uint64_t& total_ns);
   };
 
-  Table(const TableOptions& options, Signature signature, std::shared_ptr<DiskTier> disk);
+  friend class TableGroup;  // inserts, into this table alone or with others
+  // What one table says of a chunk without looking at its columns.
+  struct Verdict {
+    enum class Kind { kAccepted, kDuplicate, kWouldBlock, kStale, kNeverFits } kind;
+    std::string why;  // of kNeverFits
+  };
 
-  std::optional<InsertOutcome> check(const Chunk& chunk, std::optional<double> priority);
-  // These expect the lock; nullopt: the limiter holds it back.
-  // What is said without looking at the columns: kAccepted if nothing is against the chunk.
-  std::optional<InsertOutcome> judge_locked(const ChunkHeader& header, bool prefilled);
-  std::optional<InsertOutcome> insert_locked(const ChunkHeader& header, const PackedPtr& chunk,
-                                             std::optional<double> priority, Garbage& garbage,
-                                             bool prefilled = false);
-  // Packs a chunk, outside the lock; an outcome instead when it can never be held.
-  std::optional<InsertOutcome> pack(const Chunk& chunk, PackedPtr& packed);
+  Table(const TableOptions& options, Signature signature, std::shared_ptr<ChunkStorage> storage);
+
+  // Outside the lock: shape, size, priority and, if asked for, finiteness; whether the packed chunk
+  // fits capacity_bytes. An outcome, which is counted, when it is refused.
+  std::optional<InsertOutcome> check(const Chunk& chunk, std::optional<double> priority,
+                                     bool columns = true);
+  std::optional<InsertOutcome> check_room(const ChunkHeader& header, const PackedChunk& packed);
+  // These expect the lock.
+  Verdict judge_locked(const ChunkHeader& header, bool prefilled) const;
+  InsertOutcome refuse_locked(const ChunkHeader& header, const Verdict& verdict);
+  // Of a chunk that is kAccepted; returns the items that it completed.
+  std::uint64_t insert_locked(const PackedPtr& chunk, std::optional<double> priority,
+                              Garbage& garbage, bool prefilled);
   std::optional<Result<SampledItems>> sample_locked(std::size_t n, Garbage& garbage);
   void settle_clocks();
-  std::string insert_reason_locked(const ChunkHeader& header) const;
   std::string sample_reason_locked(std::size_t n) const;
   Result<std::vector<std::string>> compare(const TableSnapshot& snapshot) const;
 
   const TableOptions options_;
   const Signature signature_;
   const ChunkLayout& layout_;
-  const std::shared_ptr<DiskTier> disk_;
-  const std::shared_ptr<CheckpointWriter> writer_;
+  const std::shared_ptr<ChunkStorage> storage_;
   std::vector<Column> batch_columns_;
 
   mutable std::mutex mutex_;

@@ -124,9 +124,11 @@ struct TableStatistics {
   std::uint64_t bytes_held = 0;  // payload of the held chunks, as packed
   std::uint64_t raw_bytes = 0;   // of the same unpacked: typed columns and rewards
   // What the allocator set aside for all that the table holds: chunks, records, selectors, windows.
-  // Payload on disk is not part of it.
+  // Payload on disk is not part of it. Chunks that another table holds, too
+  // (replay/table_group.hpp), are part of both: ChunkStorage::totals counts them once.
   std::uint64_t memory_bytes = 0;
-  std::uint64_t disk_bytes = 0;  // payload in the disk tier
+  std::uint64_t chunk_memory_bytes = 0;  // part of it: chunks
+  std::uint64_t disk_bytes = 0;          // payload in the disk tier
   std::uint64_t duplicate_chunks = 0, stale_chunks = 0;
   std::uint64_t not_finite_chunks = 0, malformed_chunks = 0;
   std::uint64_t priority_updates = 0, stale_priorities = 0, invalid_priorities = 0;

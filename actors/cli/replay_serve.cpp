@@ -12,7 +12,8 @@ namespace {
 struct ServeCommand {
   std::string config;
   std::string endpoint, checkpoints;
-  std::int64_t max_table_mib = -1, max_clients = -1, max_message_mib = -1;
+  std::string disk;
+  std::int64_t disk_mib = -1, max_table_mib = -1, max_clients = -1, max_message_mib = -1;
   bool insecure = false;
 };
 
@@ -27,6 +28,8 @@ int serve(const ServeCommand& command) {
   ServiceOptions& options = config.options;
   if (!command.endpoint.empty()) options.endpoint = command.endpoint;
   if (!command.checkpoints.empty()) options.checkpoint_directory = command.checkpoints;
+  if (!command.disk.empty()) options.disk_folder = command.disk;
+  if (command.disk_mib >= 0) options.disk_mib = command.disk_mib;
   if (command.max_table_mib >= 0) options.max_table_mib = command.max_table_mib;
   if (command.max_clients >= 0) options.max_clients = command.max_clients;
   if (command.max_message_mib >= 0) options.max_message_mib = command.max_message_mib;
@@ -52,6 +55,11 @@ void add_replay_serve(CLI::App& replay, int& exit_code) {
           "--checkpoint-directory", command->checkpoints,
           "Where tables are kept: restored when declared, written on request and at the end")
       ->type_name("DIR");
+  verb->add_option("--disk", command->disk,
+                   "Keep steps in a file there instead of memory; what memory is left caches it")
+      ->type_name("DIR");
+  verb->add_option("--disk-mib", command->disk_mib,
+                   "Set aside there at the start, for all tables together");
   verb->add_option("--max-table-mib", command->max_table_mib,
                    "Memory of all full tables; default: three quarters of the machine's");
   verb->add_option("--max-clients", command->max_clients, "Clients served at once");

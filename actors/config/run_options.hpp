@@ -54,9 +54,10 @@ template <class Visitor>
 void describe(Visitor& visitor, ReplayDiskOptions& options) {
   visitor.field("folder", options.folder,
                 "Where the shards' hosts keep steps on disk instead of in memory; empty: nowhere.");
-  visitor.field("bytes", options.bytes, between(0, 1e15),
-                "Set aside there for all shards together, when they start; the oldest items are "
-                "removed first.");
+  visitor.field(
+      "bytes", options.bytes, between(0, 1e15),
+      "Set aside there for the configured shards together, when they start; a shard that is "
+      "added sets aside as much again as each of them. The oldest items are removed first.");
 }
 
 struct ReplayOptions {
@@ -80,8 +81,10 @@ void describe(Visitor& visitor, ReplayOptions& options) {
   visitor.field("shards", options.shards, between(1, 256), "Replay shards.");
   visitor.choice("placement", options.placement, {"learner", "own"},
                  "Shards in the learner's process, or each in a process of its own.");
-  visitor.field("capacity", options.capacity, between(1, 1e12),
-                "Items kept over all shards; the oldest are removed first.");
+  visitor.field(
+      "capacity", options.capacity, between(1, 1e12),
+      "Items kept over the configured shards, the same in each; a shard that is added keeps "
+      "as many again. The oldest are removed first.");
   visitor.field("min_size", options.min_size, at_least(1),
                 "Items held by all shards together before the first sample.");
   visitor.field("samples_per_insert", options.samples_per_insert, at_least(0),

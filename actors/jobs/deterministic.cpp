@@ -240,15 +240,10 @@ Result<std::vector<FilePart>> DeterministicRun::save(const std::filesystem::path
   return parts;
 }
 
-// An older checkpoint has no such file, but every sample was drawn by these tables.
 Result<void> DeterministicRun::restore_limiter(const std::filesystem::path& directory) {
   const auto bytes = read_file(directory / kLimiter);
-  if (bytes) return limiter_.load(std::string(bytes->begin(), bytes->end()));
-  if (bytes.error().code != ErrorCode::kNotFound) return tl::unexpected(bytes.error());
-  std::uint64_t samples = 0;
-  for (const auto& table : tables_) samples += table->statistics().sampled_items;
-  limiter_.begin_at(samples);
-  return {};
+  if (!bytes) return tl::unexpected(bytes.error());
+  return limiter_.load(std::string(bytes->begin(), bytes->end()));
 }
 
 Result<void> DeterministicRun::restore(const std::filesystem::path& directory) {

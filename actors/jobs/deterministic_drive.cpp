@@ -148,15 +148,19 @@ class Driver {
   }
 
   std::string state_json() const {
+    std::vector<std::uint64_t> by_shard;
     std::uint64_t inserted = 0, prefilled = 0, held = 0, removed = 0;
     for (const auto& table : run_.tables()) {
       const replay::TableStatistics statistics = table->statistics();
+      by_shard.push_back(statistics.inserted_steps);
       inserted += statistics.inserted_steps;
       prefilled += statistics.prefilled_steps;
       held += statistics.held_steps;
       removed += statistics.removed_steps;
     }
     return nlohmann::json{{"lost_with_shard", 0},
+                          {"inserted", by_shard},
+                          {"scaled", {{"shards", 0}, {"actors", 0}}},
                           {"wall_ms", wall_ms()},
                           {"next_evaluation", next_evaluation_},
                           {"incarnations", nlohmann::json::object()},

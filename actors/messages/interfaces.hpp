@@ -1,12 +1,14 @@
 // The typed interface of every actor: this file alone says who may send what to whom.
 //
 // Loss rules. A step is acknowledged when it is in a live table; it survives the death of actors,
-// links and learners, not that of its own shard since the shard's last checkpoint: inserted = held
-// + removed + lost_with_shard, exactly. Segments are sent at least once in a resend window and
-// de-duplicated by (worker, incarnation, sequence). Batches of uniform tables may die with a
-// learner. Parameters: the newest (epoch, version) wins. Priorities, reports and events: best
-// effort; lost priorities are counted. Control messages below are at most once per connection;
-// everything that matters is asked for again by its sender's own clock.
+// links and learners, not that of its own shard since the shard's last checkpoint: inserted +
+// prefilled = held + removed + lost_with_shard, exactly, however the shard died (a StepMark counts
+// before the acknowledgement). A chunk that was taken in and not acknowledged before the death is
+// sent again to the next life, and counts as inserted once in each. Segments are sent at least once
+// in a resend window and de-duplicated by (worker, incarnation, sequence). Batches of uniform
+// tables may die with a learner. Parameters: the newest (epoch, version) wins. Priorities, reports
+// and events: best effort; lost priorities are counted. Control messages below are at most once per
+// connection; everything that matters is asked for again by its sender's own clock.
 #pragma once
 
 #include <caf/replies_to.hpp>

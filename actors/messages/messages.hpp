@@ -213,7 +213,8 @@ struct StopRequest {
 // --------------------------------------------------------------------------
 
 // Wants so many nodes of a role while the run goes on: "shard" (replay.placement own) or
-// "environment". More than now; the new ones start at once.
+// "environment". More than now; the new ones start at once. Each new shard adds its share of
+// replay.capacity and of replay.disk.bytes, capacity / shards as configured, to the run's.
 struct ScaleRequest {
   std::string role;
   std::uint32_t count = 0;

@@ -48,9 +48,7 @@ SourceFigures BatchSource::figures() const {
   const std::lock_guard lock(limiter_mutex_);
   figures.cursor = limiter_.cursor();
   figures.samples_per_insert = limiter_.measured_spi();
-  figures.held = limiter_.held();
   figures.inserted = limiter_.inserted();
-  figures.sampled = limiter_.samples();
   return figures;
 }
 

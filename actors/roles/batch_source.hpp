@@ -23,10 +23,10 @@
 namespace troupe::actors {
 
 struct SourceOptions {
-  std::int64_t items = 0;                         // of a batch
-  std::int64_t ahead = 1;                         // batches that wait filled at most, >= 1
-  GlobalLimiter limiter{GlobalLimiterOptions{}};  // as restored
-  Random random;                                  // draws the shares
+  std::int64_t items = 0;                           // of a batch
+  std::int64_t ahead = 1;                           // batches that wait filled at most, >= 1
+  GlobalLimiter limiter{replay::LimiterOptions{}};  // as restored
+  Random random;                                    // draws the shares
   // Of remote shards only; tables of this process know theirs.
   double importance_exponent = 0;
   replay::WeightScale weight_scale = replay::WeightScale::kBatch;
@@ -34,8 +34,8 @@ struct SourceOptions {
 
 // What a source shows of itself.
 struct SourceFigures {
-  double cursor = 0, samples_per_insert = 0;  // of the global limiter
-  std::uint64_t held = 0, inserted = 0, sampled = 0;
+  double cursor = 0, samples_per_insert = 0;          // of the global limiter
+  std::uint64_t inserted = 0;                         // items, of all shards ever
   std::uint64_t priorities = 0, priorities_lost = 0;  // handed to shards; not
 };
 

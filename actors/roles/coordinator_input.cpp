@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "actors/roles/coordinator_state.hpp"
+#include "actors/roles/step_mark.hpp"
 #include "actors/runtime/log.hpp"
 #include "actors/runtime/system.hpp"
 
@@ -108,8 +109,29 @@ void on_ready(Self self, const RoleReady& ready) {
   broadcast_peers(self);
 }
 
-void withdraw(Self self, const std::string& node) {
+namespace {
+
+// Reads what the shards of a node that is gone had inserted.
+void take_marks(Self self, const std::string& node, std::uint32_t incarnation) {
   CoordinatorState& state = self->state;
+  if (!state.run->is_current(node, incarnation)) return;
+  for (std::uint32_t shard = 0; shard < state.run->shards().size(); ++shard) {
+    const auto path = StepMark::path_of(state.setup->socket_directory, shard, incarnation);
+    const std::string holder = state.setup->options.replay.placement == "learner"
+                                   ? "learner-0"
+                                   : "shard-" + std::to_string(shard);
+    if (holder != node) continue;
+    if (const auto inserted = StepMark::read(path)) state.run->shard_left(shard, *inserted);
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+}
+
+}  // namespace
+
+void withdraw(Self self, const std::string& node, std::uint32_t incarnation) {
+  CoordinatorState& state = self->state;
+  take_marks(self, node, incarnation);
   state.nodes.erase(node);
   for (const NodePlan& plan : state.run->plan()) {
     if (plan.name != node) continue;
@@ -127,7 +149,10 @@ void withdraw(Self self, const std::string& node) {
   }
 }
 
-void on_report(Self self, const Report& report) {
+namespace {
+
+// What the run's decisions need of it; false when it cannot be read.
+bool take_report(Self self, const Report& report) {
   CoordinatorState& state = self->state;
   try {
     const Json json = Json::parse(report.json);
@@ -147,10 +172,20 @@ void on_report(Self self, const Report& report) {
     }
     if (counters.contains("learner_updates"))
       state.run->learner_reported(counters.at("learner_updates").get<std::uint64_t>());
+    return true;
   } catch (const Json::exception& error) {
     log_warning(kName, report.node + " sent an unreadable report: " + error.what());
-    return;
+    return false;
   }
+}
+
+}  // namespace
+
+void on_report(Self self, const Report& report) {
+  CoordinatorState& state = self->state;
+  // One that was under way when its process was seen to end says less than is known by then; the
+  // watchers' counts may still have it.
+  if (state.run->is_current(report.node, report.incarnation) && !take_report(self, report)) return;
   // Stop conditions want fresh counts; watchers want telemetry.every.
   Clock::time_point& forwarded = state.forwarded[report.node];
   const auto now = Clock::now();

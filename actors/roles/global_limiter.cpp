@@ -163,7 +163,7 @@ Result<void> GlobalLimiter::load(const std::string& json) {
       shard.state.inserted = each.at("inserted").get<std::uint64_t>();
       shard.state.prefilled = each.at("prefilled").get<std::uint64_t>();
     }
-    const GlobalLimiterOptions saved{
+    const replay::LimiterOptions saved{
         .min_size = parsed.at("min_size").get<std::int64_t>(),
         .samples_per_insert = parsed.at("samples_per_insert").get<double>(),
         .error_buffer = parsed.at("error_buffer").get<double>()};

@@ -25,29 +25,18 @@
 #include <vector>
 
 #include "actors/roles/shard_state.hpp"
+#include "replay/rate_limiter.hpp"
 
 namespace troupe::actors {
-
-struct GlobalLimiterOptions {
-  std::int64_t min_size = 1;      // items held by all shards before the first sample
-  double samples_per_insert = 0;  // SPI of this sampler; 0: min_size is the only rule
-  double error_buffer = 0;        // in samples; > 0 unless SPI is 0
-
-  double min_diff() const {
-    return samples_per_insert * static_cast<double>(min_size) - error_buffer;
-  }
-  double max_diff() const {
-    return samples_per_insert * static_cast<double>(min_size) + error_buffer;
-  }
-  bool operator==(const GlobalLimiterOptions&) const = default;
-};
 
 class GlobalLimiter {
  public:
   // `allowed` of shards while there is no ratio.
   static constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
 
-  explicit GlobalLimiter(const GlobalLimiterOptions& options) : options_(options) {}
+  // Of the kind kRatio: min_size items held by all shards together before the first sample, and
+  // samples_per_insert and error_buffer of this sampler.
+  explicit GlobalLimiter(const replay::LimiterOptions& options) : options_(options) {}
 
   // News of a shard; older epochs are ignored. A shard that was never heard of is added.
   void report(std::size_t shard, const ShardState& state);
@@ -78,7 +67,7 @@ class GlobalLimiter {
   std::uint64_t samples() const { return samples_; }
   // Samples per insert really given since min_size; 0 before.
   double measured_spi() const;
-  const GlobalLimiterOptions& options() const { return options_; }
+  const replay::LimiterOptions& options() const { return options_; }
 
   // As JSON, for a checkpoint; `samples` are those whose updates are in it, because batches that
   // wait die with the sampler.
@@ -87,8 +76,6 @@ class GlobalLimiter {
   // moved so that nothing waits for what was owed under the old ones: it stays as far from SPI x
   // min_size as it was, within the new error buffer. kCorrupt for what save did not write.
   Result<void> load(const std::string& json);
-  // For a sampler that begins with `samples` drawn and no saved state.
-  void begin_at(std::uint64_t samples) { samples_ = samples; }
 
  private:
   struct Shard {
@@ -113,7 +100,7 @@ class GlobalLimiter {
   void take_back(std::uint64_t items, std::size_t for_shard, std::vector<Grant>& out);
   void spread(std::uint64_t free, std::vector<Grant>& out);
 
-  const GlobalLimiterOptions options_;
+  const replay::LimiterOptions options_;
   std::vector<Shard> shards_;
   std::uint64_t samples_ = 0, lost_ = 0;
   double shift_ = 0;  // of the cursor, from a load with changed options

@@ -149,16 +149,13 @@ class LearnerRole final : public RoleBase {
 
   bool prioritised() const { return context().options.replay.selector == "prioritised"; }
 
-  // Of a learner that goes back to a checkpoint, so that it makes up for the updates it lost. An
-  // older checkpoint has no such file: then each update took one batch.
+  // Of a learner that goes back to a checkpoint, so that it makes up for the updates it lost.
   Result<void> restore_limiter(GlobalLimiter& limiter) const {
     const std::string& from = context().assignment.restore_directory;
     if (from.empty()) return {};
     const auto bytes = read_file(std::filesystem::path(from) / kLimiterFile);
-    if (bytes) return limiter.load(std::string(bytes->begin(), bytes->end()));
-    if (bytes.error().code != ErrorCode::kNotFound) return tl::unexpected(bytes.error());
-    limiter.begin_at(learner_->version() * static_cast<std::uint64_t>(learner_->batch_size()));
-    return {};
+    if (!bytes) return tl::unexpected(bytes.error());
+    return limiter.load(std::string(bytes->begin(), bytes->end()));
   }
 
   Result<void> open_parameters() {

@@ -41,10 +41,10 @@ Result<RunCounters> counters_from_json(const std::string& json) {
     counters.lost_with_shard = parsed.at("lost_with_shard").get<std::uint64_t>();
     counters.wall_ms = parsed.at("wall_ms").get<std::uint64_t>();
     counters.next_evaluation = parsed.at("next_evaluation").get<std::uint64_t>();
-    counters.inserted = parsed.value("inserted", counters.inserted);
-    const Json scaled = parsed.value("scaled", Json::object());
-    counters.shards = scaled.value("shards", 0U);
-    counters.actors = scaled.value("actors", 0U);
+    counters.inserted = parsed.at("inserted").get<std::vector<std::uint64_t>>();
+    const Json& scaled = parsed.at("scaled");
+    counters.shards = scaled.at("shards").get<std::uint32_t>();
+    counters.actors = scaled.at("actors").get<std::uint32_t>();
     counters.incarnations = parsed.at("incarnations").get<std::map<std::string, std::uint32_t>>();
     return counters;
   } catch (const Json::exception& error) {

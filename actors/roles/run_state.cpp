@@ -181,6 +181,18 @@ void RunState::shard_reported(std::uint32_t shard, const ShardLedger& ledger, st
   step_shares_.report(shard, ledger.inserted, limit);
 }
 
+bool RunState::is_current(const std::string& name, std::uint32_t incarnation) const {
+  const auto found = nodes_.find(name);
+  return found != nodes_.end() && found->second.incarnation == incarnation &&
+         found->second.phase != NodePhase::kEnded;
+}
+
+void RunState::shard_left(std::uint32_t shard, std::uint64_t inserted) {
+  if (shard >= shards_.size() || inserted <= shards_[shard].inserted) return;
+  shards_[shard].held += inserted - shards_[shard].inserted;
+  shards_[shard].inserted = inserted;
+}
+
 bool RunState::shards_ready() const {
   return std::none_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
     return entry.second.plan.role == "shard" && entry.second.phase != NodePhase::kReady;

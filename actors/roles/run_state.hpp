@@ -106,6 +106,11 @@ class RunState {
             std::uint64_t busy_ms, const std::string& busy_with, Time now);
   // `limit`: the steps up to which it inserts now, as LimitSteps told it.
   void shard_reported(std::uint32_t shard, const ShardLedger& ledger, std::uint64_t limit = 0);
+  // Whether it is the life of that node that goes on now.
+  bool is_current(const std::string& node, std::uint32_t incarnation) const;
+  // What the shard had inserted when its process ended (StepMark): its last report may be older.
+  // Comes before node_ended.
+  void shard_left(std::uint32_t shard, std::uint64_t inserted);
   // What the shard's part of this checkpoint holds.
   void shard_cut(std::uint64_t checkpoint, std::uint32_t shard, const ShardLedger& ledger);
   void learner_reported(std::uint64_t version) { version_ = version; }
@@ -144,7 +149,8 @@ class RunState {
   // Why the last checkpoint was not written; empty when it was.
   const std::string& checkpoint_error() const { return checkpoint_error_; }
   // What the checkpoint that is being committed holds: the learner's version and the shards' cuts,
-  // or their last reports where there is none, and what had been lost when it began.
+  // or their last reports where there is none, and what had been lost when it began. A shard that
+  // was not there has no part in it: all that it held is lost to whoever resumes from it.
   struct Saved {
     std::vector<ShardLedger> shards;
     std::uint64_t lost_with_shard = 0;
@@ -181,6 +187,7 @@ class RunState {
     std::set<std::string> waiting;
     std::uint64_t lost_with_shard = 0;
     std::map<std::uint32_t, ShardLedger> cuts;
+    std::set<std::uint32_t> missing;  // shards that were not there when it began
     std::optional<std::uint64_t> version;
     bool committing = false;
     bool final = false;

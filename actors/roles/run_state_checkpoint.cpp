@@ -1,4 +1,6 @@
 // The coordinator's checkpoints: begun with all who serve, committed once every part stands.
+#include <utility>
+
 #include "actors/roles/run_state.hpp"
 
 namespace troupe::actors {
@@ -31,6 +33,8 @@ RunState::Saved RunState::saved() const {
   saved.lost_with_shard = checkpoint_->lost_with_shard;
   for (const auto& [shard, ledger] : checkpoint_->cuts)
     if (shard < saved.shards.size()) saved.shards[shard] = ledger;
+  for (const std::uint32_t shard : checkpoint_->missing)
+    saved.lost_with_shard += std::exchange(saved.shards[shard], {}).inserted;
   return saved;
 }
 
@@ -47,6 +51,8 @@ void RunState::begin_checkpoint(Time now, bool final) {
     if (node.phase == NodePhase::kReady && !node.killed && node.plan.role != "evaluator") {
       participants.push_back(name);
       checkpoint.waiting.insert(name);
+    } else if (node.plan.role == "shard") {
+      checkpoint.missing.insert(node.plan.index);
     }
   checkpoint_ = checkpoint;
   actions_.push_back(BeginCheckpoint{checkpoint.id, actor_steps(), participants});

@@ -135,9 +135,9 @@ class SendWindow {
       writer.put(entry.lane);
     }
   }
-  // Adds the saved messages; they go out first. Without `lanes` all are in lane 0. kCorrupt leaves
-  // the window as it was.
-  Result<void> load(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> lanes = {}) {
+  // Adds the saved messages with what save_lanes wrote; they go out first. kCorrupt leaves the
+  // window as it was.
+  Result<void> load(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> lanes) {
     replay::ByteReader reader(bytes);
     std::deque<Entry> entries;
     const auto count = reader.take<std::uint64_t>();
@@ -153,7 +153,6 @@ class SendWindow {
     }
     replay::ByteReader lane_reader(lanes);
     for (Entry& entry : entries) {
-      if (lanes.empty()) break;
       entry.environment = lane_reader.take<std::uint32_t>();
       entry.lane = lane_reader.take<std::uint32_t>();
     }

@@ -36,6 +36,12 @@ Result<std::unique_ptr<ShardHost>> ShardHost::open(const RoleContext& context, s
         ShardServer::open(shared, context.channel_endpoint(name),
                           remote_samples ? context.channel_endpoint(name + "-samples") : "");
     if (!server) return tl::unexpected(server.error());
+    if (const std::string& folder = context.assignment.socket_directory; !folder.empty()) {
+      auto mark = StepMark::create(StepMark::path_of(folder, shard, context.assignment.incarnation),
+                                   shared->statistics().inserted_steps);
+      if (!mark) return tl::unexpected(mark.error());
+      (*server)->keep_mark(*std::move(mark));
+    }
     // Until the coordinator says what the others have.
     if (options.stop.actor_steps > 0 && options.actors.count > 0)
       (*server)->limit(shared->statistics().inserted_steps);

@@ -125,12 +125,15 @@ void ShardServer::insert_pending() {
     const replay::InsertOutcome outcome = table_->try_insert(first.chunk);
     if (outcome.kind == replay::InsertOutcome::Kind::kWouldBlock) return;
     const replay::ChunkHeader& header = first.chunk->header;
+    if (outcome.kind == replay::InsertOutcome::Kind::kAccepted) {
+      inserted_ += header.steps;
+      if (mark_) mark_->set(inserted_);
+    }
     if (outcome.kind == replay::InsertOutcome::Kind::kRefused)
       refuse(first.peer, {header.worker, header.incarnation, header.sequence},
              outcome.error.message);
     else
       acknowledge(first.peer, header);
-    if (outcome.kind == replay::InsertOutcome::Kind::kAccepted) inserted_ += header.steps;
     pending_.pop_front();
   }
 }

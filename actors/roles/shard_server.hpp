@@ -11,9 +11,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "actors/roles/nap.hpp"
 #include "actors/roles/shard_state.hpp"
+#include "actors/roles/step_mark.hpp"
 #include "actors/runtime/channel.hpp"
 #include "replay/table.hpp"
 
@@ -38,6 +40,8 @@ class ShardServer {
   // thread.
   void limit(std::uint64_t inserted_steps) { limit_ = inserted_steps; }
   std::uint64_t limit() const { return limit_; }
+  // From now on `mark` says what was inserted before any of it is acknowledged. Before serve().
+  void keep_mark(std::unique_ptr<StepMark> mark) { mark_ = std::move(mark); }
 
   replay::Table& table() { return *table_; }
   // Messages that could not be read; any thread may ask.
@@ -84,6 +88,7 @@ class ShardServer {
   std::map<std::string, Sampler> samplers_;  // by name without incarnation
   const std::uint64_t restored_;             // items inserted when this life began
   std::uint64_t inserted_;                   // steps of the table, restored ones included
+  std::unique_ptr<StepMark> mark_;           // of inserted_; null: none
   std::atomic<std::uint64_t> corrupt_{0};
   std::atomic<std::uint64_t> limit_{kNoLimit};
 };

@@ -101,8 +101,10 @@ std::string explain_standstill(const StandstillView& view) {
 
 std::optional<std::string> StandstillWatch::look(const StandstillView& view, Time now) {
   const auto stood = std::chrono::duration_cast<std::chrono::milliseconds>(now - since_);
-  if (view.version != version_) {
-    version_ = view.version;
+  // A learner that goes back to its checkpoint has made no update by that.
+  const bool progress = view.version > version_;
+  version_ = view.version;
+  if (progress) {
     since_ = now;
     wait_ = after_;
     if (!std::exchange(said_, false)) return std::nullopt;

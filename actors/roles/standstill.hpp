@@ -41,7 +41,8 @@ class StandstillWatch {
   StandstillWatch(std::chrono::milliseconds after, Time now)
       : after_(after), wait_(after), since_(now) {}
 
-  // What to say now; nullopt: nothing. Once updates go on after a standstill it says so.
+  // What to say now; nullopt: nothing. Once updates go on after a standstill it says so. A version
+  // that falls is a learner that was started again, not progress.
   std::optional<std::string> look(const StandstillView& view, Time now);
 
  private:

@@ -34,7 +34,7 @@ replay::WeightScale weight_scale(const RunOptions& options) {
                                                 : replay::WeightScale::kBatch;
 }
 
-GlobalLimiterOptions global_limiter_options(const RunOptions& options) {
+replay::LimiterOptions global_limiter_options(const RunOptions& options) {
   return {.min_size = options.replay.min_size,
           .samples_per_insert = samples_per_insert(options),
           .error_buffer = limiter_figures(options).error_buffer};

@@ -12,6 +12,6 @@ namespace troupe::actors {
 replay::TableOptions table_options(const RunOptions& options, std::uint32_t index,
                                    std::uint32_t epoch);
 replay::WeightScale weight_scale(const RunOptions& options);
-GlobalLimiterOptions global_limiter_options(const RunOptions& options);
+replay::LimiterOptions global_limiter_options(const RunOptions& options);
 
 }  // namespace troupe::actors

@@ -28,17 +28,19 @@ Result<void> load_worker(EnvironmentWorker& worker, SendWindow& window, ShardRou
   if (!bytes) return tl::unexpected(bytes.error());
   std::vector<std::uint8_t> state, unacknowledged, lanes, routes;
   replay::ByteReader reader(*bytes);
-  bool complete = reader.array(state) && reader.array(unacknowledged);
-  // Without its last two arrays it is of a run whose actors had one shard each.
-  const bool routed = complete && !reader.finished();
-  if (routed) complete = reader.array(lanes) && reader.array(routes);
-  complete = complete && reader.finished();
-  Result<void> loaded =
-      complete ? worker.load(state)
-                     .and_then([&] { return window.load(unacknowledged, lanes); })
-                     .and_then([&] { return routed ? router.load(routes) : Result<void>{}; })
+  const bool complete = reader.array(state) && reader.array(unacknowledged) &&
+                        reader.array(lanes) && reader.array(routes) && reader.finished();
+  // The worker last, which changes only once nothing else can fail.
+  SendWindow restored_window = window;
+  ShardRouter restored_router = router;
+  const Result<void> loaded =
+      complete ? restored_window.load(unacknowledged, lanes)
+                     .and_then([&] { return restored_router.load(routes); })
+                     .and_then([&] { return worker.load(state); })
                : Result<void>(fail(ErrorCode::kCorrupt, "it is cut short or too long"));
   if (!loaded) return fail(loaded.error().code, path.string() + ": " + loaded.error().message);
+  window = std::move(restored_window);
+  router = std::move(restored_router);
   return {};
 }
 

@@ -16,7 +16,8 @@ std::string worker_file_name(const std::string& node);
 
 FileContent worker_file(const EnvironmentWorker& worker, const SendWindow& window,
                         const ShardRouter& router, const std::string& node);
-// kNotFound when the node has no file there; the worker is as new on any error.
+// All three or, on any error, none of them: the worker is as new then, window and router are as
+// they were. kNotFound when the node has no file there.
 Result<void> load_worker(EnvironmentWorker& worker, SendWindow& window, ShardRouter& router,
                          const std::filesystem::path& directory, const std::string& node);
 

@@ -2,7 +2,6 @@
 #include "actors/service/hosted_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -24,25 +23,14 @@ constexpr std::chrono::milliseconds kCheckpointPoll{5};
 HostedTable::HostedTable(std::string name, std::uint32_t id, std::unique_ptr<replay::Table> table)
     : name_(std::move(name)), id_(id), table_(std::move(table)) {}
 
-Result<bool> HostedTable::add_insert(const Request& request, replay::ChunkPtr chunk) {
-  const replay::ChunkHeader& header = chunk->header;
-  for (Insert& waiting : inserts_) {
-    const replay::ChunkHeader& other = waiting.chunk->header;
-    if (other.worker == header.worker && other.incarnation == header.incarnation &&
-        other.sequence == header.sequence) {
-      waiting.from = request;
-      return true;
-    }
-  }
-  if (!writers_.contains(header.worker)) {
-    if (writers_.size() >= kMaxWriters)
-      return fail(ErrorCode::kUnavailable, "table '" + name_ + "' has seen " +
-                                               std::to_string(kMaxWriters) +
-                                               " writers; end those that are done");
-    writers_.insert(header.worker);
-  }
-  inserts_.push_back({request, std::move(chunk)});
-  return false;
+Result<void> HostedTable::meet_writer(std::uint32_t worker) {
+  if (writers_.contains(worker)) return {};
+  if (writers_.size() >= kMaxWriters)
+    return fail(ErrorCode::kUnavailable, "table '" + name_ + "' has seen " +
+                                             std::to_string(kMaxWriters) +
+                                             " writers; end those that are done");
+  writers_.insert(worker);
+  return {};
 }
 
 Result<void> HostedTable::add_sample(Sample sample, std::uint64_t max_reply_bytes) {
@@ -81,42 +69,6 @@ Result<void> HostedTable::add_checkpoint(const Request& request,
 void HostedTable::end_writer(std::uint32_t worker) {
   table_->abandon(worker);
   writers_.erase(worker);
-}
-
-void HostedTable::serve(Clock::time_point now, Answers& answers) {
-  // Inserts let samples pass and the other way round; every round answers something that waited.
-  bool again = true;
-  while (again) {
-    again = serve_inserts(answers);
-    again = serve_samples(now, answers) || again;
-  }
-  if (checkpoint_) serve_checkpoint(answers);
-}
-
-bool HostedTable::serve_inserts(Answers& answers) {
-  bool any = false;
-  while (!inserts_.empty()) {
-    const Insert& first = inserts_.front();
-    const replay::InsertOutcome outcome = table_->try_insert(first.chunk);
-    using Kind = replay::InsertOutcome::Kind;
-    if (outcome.kind == Kind::kWouldBlock) {
-      insert_blocked_ = outcome.error.message;
-      break;
-    }
-    ChannelMessage message;
-    if (outcome.kind == Kind::kRefused) {
-      message =
-          error_reply(first.from.id, {service_code_of(outcome.error.code), outcome.error.message});
-    } else {
-      const std::array<std::uint64_t, 2> words{outcome.kind == Kind::kDuplicate ? 1U : 0U,
-                                               outcome.items};
-      message = words_reply(first.from, words);
-    }
-    answers.push_back({first.from, std::move(message)});
-    inserts_.pop_front();
-    any = true;
-  }
-  return any;
 }
 
 bool HostedTable::serve_samples(Clock::time_point now, Answers& answers) {
@@ -175,7 +127,9 @@ std::shared_ptr<Bytes> HostedTable::buffer(std::size_t bytes) {
 }
 
 void HostedTable::serve_checkpoint(Answers& answers) {
-  if (checkpoint_->written.wait_for(std::chrono::seconds{0}) != std::future_status::ready) return;
+  if (!checkpoint_ ||
+      checkpoint_->written.wait_for(std::chrono::seconds{0}) != std::future_status::ready)
+    return;
   const Result<std::uint64_t> bytes = checkpoint_->written.get();
   const Request& from = checkpoint_->from;
   answers.push_back(
@@ -185,8 +139,7 @@ void HostedTable::serve_checkpoint(Answers& answers) {
 }
 
 std::size_t HostedTable::forget(const std::string& peer) {
-  const auto is_of_peer = [&](const auto& waiting) { return waiting.from.peer == peer; };
-  return std::erase_if(inserts_, is_of_peer) + std::erase_if(samples_, is_of_peer);
+  return std::erase_if(samples_, [&](const Sample& waiting) { return waiting.from.peer == peer; });
 }
 
 std::optional<HostedTable::Clock::time_point> HostedTable::next_deadline(
@@ -198,40 +151,41 @@ std::optional<HostedTable::Clock::time_point> HostedTable::next_deadline(
   return next;
 }
 
-nlohmann::json HostedTable::info() const {
+nlohmann::json HostedTable::info(std::size_t waiting, const std::string& blocked) const {
   const replay::TableStatistics s = table_->statistics();
-  return {
-      {"name", name_},
-      {"id", id_},
-      {"options", options_json(table_->options())},
-      {"inserted_steps", s.inserted_steps},
-      {"held_steps", s.held_steps},
-      {"removed_steps", s.removed_steps},
-      {"lost_steps", s.lost_steps},
-      {"inserted_items", s.inserted_items},
-      {"held_items", s.held_items},
-      {"removed_items", s.removed_items},
-      {"pending_steps", s.pending_steps},
-      {"dropped_steps", s.dropped_steps},
-      {"sampled_items", s.sampled_items},
-      {"chunks", s.chunks},
-      {"bytes_held", s.bytes_held},
-      {"raw_bytes", s.raw_bytes},
-      {"memory_bytes", s.memory_bytes},
-      {"duplicate_chunks", s.duplicate_chunks},
-      {"stale_chunks", s.stale_chunks},
-      {"not_finite_chunks", s.not_finite_chunks},
-      {"malformed_chunks", s.malformed_chunks},
-      {"priority_updates", s.priority_updates},
-      {"stale_priorities", s.stale_priorities},
-      {"insert_blocked_ms", s.insert_blocked_ms},
-      {"sample_blocked_ms", s.sample_blocked_ms},
-      {"samples_per_insert", s.samples_per_insert},
-      {"limiter", s.limiter},
-      {"insert_block_reason", inserts_.empty() ? table_->insert_block_reason() : insert_blocked_},
-      {"sample_block_reason", table_->sample_block_reason(1)},
-      {"waiting_inserts", inserts_.size()},
-      {"waiting_samples", samples_.size()}};
+  return {{"name", name_},
+          {"id", id_},
+          {"options", options_json(table_->options())},
+          {"inserted_steps", s.inserted_steps},
+          {"held_steps", s.held_steps},
+          {"removed_steps", s.removed_steps},
+          {"lost_steps", s.lost_steps},
+          {"inserted_items", s.inserted_items},
+          {"held_items", s.held_items},
+          {"removed_items", s.removed_items},
+          {"pending_steps", s.pending_steps},
+          {"dropped_steps", s.dropped_steps},
+          {"sampled_items", s.sampled_items},
+          {"chunks", s.chunks},
+          {"bytes_held", s.bytes_held},
+          {"raw_bytes", s.raw_bytes},
+          {"memory_bytes", s.memory_bytes},
+          {"chunk_memory_bytes", s.chunk_memory_bytes},
+          {"disk_bytes", s.disk_bytes},
+          {"duplicate_chunks", s.duplicate_chunks},
+          {"stale_chunks", s.stale_chunks},
+          {"not_finite_chunks", s.not_finite_chunks},
+          {"malformed_chunks", s.malformed_chunks},
+          {"priority_updates", s.priority_updates},
+          {"stale_priorities", s.stale_priorities},
+          {"insert_blocked_ms", s.insert_blocked_ms},
+          {"sample_blocked_ms", s.sample_blocked_ms},
+          {"samples_per_insert", s.samples_per_insert},
+          {"limiter", s.limiter},
+          {"insert_block_reason", waiting == 0 ? table_->insert_block_reason() : blocked},
+          {"sample_block_reason", table_->sample_block_reason(1)},
+          {"waiting_inserts", waiting},
+          {"waiting_samples", samples_.size()}};
 }
 
 }  // namespace troupe::actors

@@ -1,5 +1,6 @@
-// One table of the service with what waits at it: chunks that the limiter holds back, in order of
-// arrival, and samples until their deadline. Belongs to the service's thread.
+// One table of the service with the samples that wait at it until their deadline, and the
+// checkpoint that is being written. Chunks wait in insert_queue.hpp. Belongs to the service's
+// thread.
 #pragma once
 
 #include <chrono>
@@ -36,10 +37,8 @@ class HostedTable {
   replay::Table& table() { return *table_; }
   const replay::Table& table() const { return *table_; }
 
-  // A chunk that is waiting already (sent again by its writer) only changes whom to answer, and
-  // under which number; returns whether it was so. kUnavailable when the table has seen too many
-  // writers.
-  Result<bool> add_insert(const Request& request, replay::ChunkPtr chunk);
+  // Before a writer's chunk goes in: kUnavailable when the table has seen too many writers.
+  Result<void> meet_writer(std::uint32_t worker);
   // A sample that is being asked for. With `memory` the batch goes into that slot of it, and the
   // reply is only its head.
   struct Sample {
@@ -55,40 +54,33 @@ class HostedTable {
   Result<void> add_checkpoint(const Request& request, const std::filesystem::path& path);
   void end_writer(std::uint32_t worker);
 
-  // Answers all that can be answered now. Inserts keep their order; a sample that must wait lets
-  // later ones pass.
-  void serve(Clock::time_point now, Answers& answers);
-  // Forgets what a peer waits for; returns how many requests that were.
+  // Answers the samples that can be answered now, or whose time is up; whether there was one. One
+  // that must wait lets later ones pass.
+  bool serve_samples(Clock::time_point now, Answers& answers);
+  // Answers whoever waits for the checkpoint, once it is written.
+  void serve_checkpoint(Answers& answers);
+  // Forgets the samples that a peer waits for; returns how many those were.
   std::size_t forget(const std::string& peer);
 
-  // When serve() has something to do without a new message; nullopt: never.
+  // When there is something to answer without a new message; nullopt: never.
   std::optional<Clock::time_point> next_deadline(Clock::time_point now) const;
-  std::size_t waiting() const { return inserts_.size() + samples_.size(); }
-  nlohmann::json info() const;
+  // `waiting` chunks wait to go in, the first of them because of `blocked`.
+  nlohmann::json info(std::size_t waiting, const std::string& blocked) const;
 
  private:
-  struct Insert {
-    Request from;
-    replay::ChunkPtr chunk;
-  };
   struct Checkpoint {
     Request from;
     std::filesystem::path path;
     std::future<Result<std::uint64_t>> written;
   };
 
-  bool serve_inserts(Answers& answers);
-  bool serve_samples(Clock::time_point now, Answers& answers);
   // nullopt: it must wait.
   std::optional<ChannelMessage> try_sample(const Sample& sample, Clock::time_point now);
-  void serve_checkpoint(Answers& answers);
   std::shared_ptr<Bytes> buffer(std::size_t bytes);
 
   std::string name_;
   std::uint32_t id_;
   std::unique_ptr<replay::Table> table_;
-  std::deque<Insert> inserts_;
-  std::string insert_blocked_;  // why the first of inserts_ waits
   std::deque<Sample> samples_;
   std::optional<Checkpoint> checkpoint_;
   std::set<std::uint32_t> writers_;

@@ -1,22 +1,17 @@
-// Opens tables, admits requests, turns, answers and forgets. What each request does is in
-// requests.cpp.
+// Admits requests, turns, answers and forgets. What each request does is in requests.cpp, what
+// tables it holds in service_tables.cpp.
 #include "actors/service/replay_service.hpp"
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 
-#include "replay/checkpoint.hpp"
-
 namespace troupe::actors {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxTables = 64;
 constexpr int kMessagesAtOnce = 64;  // taken between two looks at what waits
 constexpr std::chrono::seconds kSweep{1};
 
@@ -25,25 +20,9 @@ std::uint64_t random_session() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-std::uint64_t physical_memory() {
-  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
 // Messages queued per peer and direction. ZeroMQ frees a full queue by halves, and answers to
 // requests without credit pass through it too.
 int queue_length(const ServiceOptions& options) { return static_cast<int>(2 * options.credit) + 8; }
-
-// Of a table that holds its capacity, every step once.
-double full_mib(const replay::Signature& signature, const replay::TableOptions& options) {
-  using Kind = replay::ItemShape::Kind;
-  const replay::ItemShape& shape = options.items;
-  const std::uint32_t steps = shape.kind == Kind::kEpisode    ? shape.length
-                              : shape.kind == Kind::kSequence ? shape.period
-                                                              : 1;
-  return static_cast<double>(step_bytes(signature)) * static_cast<double>(options.capacity) *
-         steps / (1 << 20);
-}
 
 Result<void> check_options(const ServiceOptions& options) {
   const auto within = [](std::int64_t value, std::int64_t low, std::int64_t high) {
@@ -57,6 +36,11 @@ Result<void> check_options(const ServiceOptions& options) {
     return fail(ErrorCode::kInvalidArgument, "the number of clients is not in 1..4096");
   if (!within(options.max_table_mib, 0, std::int64_t{1} << 40))
     return fail(ErrorCode::kInvalidArgument, "the tables' memory is not in 0..2^40 MiB");
+  if (options.disk_folder.empty() ? options.disk_mib != 0
+                                  : !within(options.disk_mib, 1, std::int64_t{1} << 40))
+    return fail(ErrorCode::kInvalidArgument,
+                "the disk's folder and how many MiB of it may be used are given together, the "
+                "latter in 1..2^40");
   if (!options.insecure && !is_loopback(options.endpoint))
     return fail(ErrorCode::kInvalidArgument,
                 options.endpoint +
@@ -73,72 +57,25 @@ Result<std::unique_ptr<ReplayService>> ReplayService::open(const ServiceOptions&
   const ChannelLimits limits{
       .max_message_bytes = static_cast<std::size_t>(options.max_message_bytes()),
       .high_water_mark = queue_length(options)};
+  auto storage = replay::ChunkStorage::create(
+      {.folder = options.disk_folder, .bytes = options.disk_mib << 20});
+  if (!storage) return tl::unexpected(storage.error());
   auto channel = open_channel_server(options.endpoint, limits);
   if (!channel) return tl::unexpected(channel.error());
-  return std::unique_ptr<ReplayService>(new ReplayService(options, *std::move(channel)));
+  return std::unique_ptr<ReplayService>(
+      new ReplayService(options, *std::move(channel), *std::move(storage)));
 }
 
-ReplayService::ReplayService(ServiceOptions options, std::unique_ptr<ChannelServer> channel)
-    : options_(std::move(options)), session_(random_session()), channel_(std::move(channel)) {}
+ReplayService::ReplayService(ServiceOptions options, std::unique_ptr<ChannelServer> channel,
+                             std::shared_ptr<replay::ChunkStorage> storage)
+    : options_(std::move(options)),
+      session_(random_session()),
+      channel_(std::move(channel)),
+      storage_(std::move(storage)) {}
 
 std::uint64_t ReplayService::memory_bound() const {
   const auto messages = 2 * options_.credit + 2 * queue_length(options_);
   return static_cast<std::uint64_t>(options_.max_clients * messages) * options_.max_message_bytes();
-}
-
-Result<void> ReplayService::check_room(const TableRequest& request) const {
-  if (tables_.size() >= kMaxTables)
-    return fail(ErrorCode::kUnavailable,
-                "there are " + std::to_string(kMaxTables) + " tables already");
-  double used = full_mib(request.signature, request.options);
-  for (const auto& table : tables_)
-    used += full_mib(table->table().signature(), table->table().options());
-  const double limit = options_.max_table_mib > 0
-                           ? static_cast<double>(options_.max_table_mib)
-                           : 0.75 * static_cast<double>(physical_memory() >> 20);
-  if (used <= limit) return {};
-  return fail(ErrorCode::kInvalidArgument,
-              "with table '" + request.name + "' (" + std::to_string(request.options.capacity) +
-                  " items of " + std::to_string(step_bytes(request.signature)) +
-                  " bytes) all tables would need " + std::to_string(static_cast<long>(used)) +
-                  " MiB when full, more than the " + std::to_string(static_cast<long>(limit)) +
-                  " MiB allowed");
-}
-
-Result<std::vector<std::string>> ReplayService::add_table(const TableRequest& request) {
-  if (auto room = check_room(request); !room) return tl::unexpected(room.error());
-  // Keys from before this start name nothing here, whatever was restored.
-  replay::TableOptions options = request.options;
-  options.shard_epoch = static_cast<std::uint32_t>(session_);
-  auto table = replay::Table::create(options, request.signature);
-  if (!table) return tl::unexpected(table.error());
-  std::vector<std::string> notes;
-  const auto path = checkpoint_path(request.name);
-  if (std::error_code error; !path.empty() && std::filesystem::exists(path, error)) {
-    auto restored = replay::restore(**table, path);
-    if (!restored) return tl::unexpected(restored.error());
-    notes = *std::move(restored);
-    notes.push_back("table '" + request.name + "' was restored from " + path.string());
-  }
-  const auto id = first_id() + static_cast<std::uint32_t>(tables_.size());
-  tables_.push_back(std::make_unique<HostedTable>(request.name, id, *std::move(table)));
-  return notes;
-}
-
-std::filesystem::path ReplayService::checkpoint_path(const std::string& table) const {
-  if (options_.checkpoint_directory.empty()) return {};
-  return options_.checkpoint_directory / (table + ".table");
-}
-
-Result<void> ReplayService::write_checkpoints() {
-  Result<void> result;
-  if (options_.checkpoint_directory.empty()) return result;
-  for (const auto& table : tables_) {
-    const auto written =
-        replay::write_checkpoint(table->table().snapshot(), checkpoint_path(table->name()));
-    if (!written && result) result = tl::unexpected(written.error());
-  }
-  return result;
 }
 
 milliseconds ReplayService::patience(milliseconds timeout) const {
@@ -158,12 +95,36 @@ void ReplayService::serve(milliseconds timeout) {
     take(*received, Clock::now());
   }
   const auto now = Clock::now();
+  serve_tables(now);
+  if (now >= next_sweep_) forget_silent(now);
+}
+
+// Inserts let samples pass and the other way round; every round answers something that waited.
+void ReplayService::serve_tables(Clock::time_point now) {
   Answers answers;
-  for (const auto& table : tables_) {
-    table->serve(now, answers);
+  for (bool again = true; again;) {
+    again = false;
+    while (serve_queues(answers)) again = true;
+    for (const auto& table : tables_) again = table->serve_samples(now, answers) || again;
     send_answers(answers);
   }
-  if (now >= next_sweep_) forget_silent(now);
+  for (const auto& table : tables_) table->serve_checkpoint(answers);
+  send_answers(answers);
+}
+
+// One chunk of each. A queue that was served goes behind those that wait, so that none takes all
+// the room that samples make.
+bool ReplayService::serve_queues(Answers& answers) {
+  std::deque<InsertQueue> waiting, served;
+  for (InsertQueue& queue : queues_) {
+    const bool one = queue.serve_one(answers);
+    if (one || queue.size() > 0) (one ? served : waiting).push_back(std::move(queue));
+  }
+  const bool any = !served.empty();
+  for (InsertQueue& queue : served)
+    if (queue.size() > 0) waiting.push_back(std::move(queue));
+  queues_ = std::move(waiting);
+  return any;
 }
 
 void ReplayService::send_answers(Answers& answers) {
@@ -222,18 +183,40 @@ void ReplayService::forget_silent(Clock::time_point now) {
       continue;
     }
     for (const auto& table : tables_) table->forget(peer->first);
+    for (InsertQueue& queue : queues_) queue.forget(peer->first);
     ++counters_.forgotten_peers;
     peer = peers_.erase(peer);
   }
 }
 
+nlohmann::json ReplayService::table_info(const HostedTable& table) const {
+  std::size_t waiting = 0;
+  std::string blocked;
+  for (const InsertQueue& queue : queues_) {
+    if (!queue.feeds(table)) continue;
+    waiting += queue.size();
+    if (blocked.empty()) blocked = queue.blocked();
+  }
+  return table.info(waiting, blocked);
+}
+
 nlohmann::json ReplayService::info() const {
   nlohmann::json tables = nlohmann::json::array();
-  for (const auto& table : tables_) tables.push_back(table->info());
+  const replay::ChunkStorage::Totals totals = storage_->totals();
+  std::uint64_t memory = totals.memory_bytes;
+  for (const auto& table : tables_) {
+    const nlohmann::json& one = tables.emplace_back(table_info(*table));
+    memory +=
+        one["memory_bytes"].get<std::uint64_t>() - one["chunk_memory_bytes"].get<std::uint64_t>();
+  }
   return {{"session", std::to_string(session_)},
           {"endpoint", endpoint()},
           {"clients", peers_.size()},
           {"memory_bound_bytes", memory_bound()},
+          {"chunks", totals.chunks},
+          {"bytes_held", totals.bytes},
+          {"memory_bytes", memory},
+          {"disk_bytes", totals.disk_bytes},
           {"requests", counters_.requests},
           {"malformed", counters_.malformed + channel_->dropped()},
           {"refused", counters_.refused},

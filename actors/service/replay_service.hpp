@@ -10,6 +10,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "actors/service/hosted_table.hpp"
+#include "actors/service/insert_queue.hpp"
 #include "actors/service/protocol.hpp"
 #include "actors/service/table_request.hpp"
 
@@ -31,6 +33,9 @@ struct ServiceOptions {
   std::int64_t max_table_mib = 0;     // of all tables when full; 0: three quarters of the RAM
   std::chrono::seconds forget_after{300};
   std::filesystem::path checkpoint_directory;  // empty: no checkpoints
+  // Where all tables keep their payloads, if anywhere but in memory.
+  std::string disk_folder;    // empty: in memory
+  std::int64_t disk_mib = 0;  // set aside there at the start
 
   std::uint64_t max_message_bytes() const {
     return static_cast<std::uint64_t>(max_message_mib) << 20;
@@ -42,7 +47,7 @@ class ReplayService {
   using Clock = std::chrono::steady_clock;
 
   // kInvalidArgument for options out of range and for an endpoint that is not loopback without
-  // `insecure`; kUnavailable when the address is in use.
+  // `insecure`; kUnavailable when the address is in use; kIo when the disk has no room.
   static Result<std::unique_ptr<ReplayService>> open(const ServiceOptions& options);
 
   // Makes a table, restored from its checkpoint when the directory holds one. Notes say what was
@@ -76,7 +81,10 @@ class ReplayService {
   // nullopt: answered already, or later.
   using Outcome = std::optional<ServiceFailure>;
 
-  ReplayService(ServiceOptions options, std::unique_ptr<ChannelServer> channel);
+  ReplayService(ServiceOptions options, std::unique_ptr<ChannelServer> channel,
+                std::shared_ptr<replay::ChunkStorage> storage);
+  void serve_tables(Clock::time_point now);
+  bool serve_queues(Answers& answers);
   void take(const ChannelServer::Received& received, Clock::time_point now);
   Outcome admit(const Request& request, Clock::time_point now);
   Outcome handle(const Request& request, Body body, Clock::time_point now);
@@ -90,9 +98,14 @@ class ReplayService {
   Outcome end_writer(const Request& request, Body body);
   Outcome share_memory(const Request& request, Body body);
   HostedTable* find(std::uint32_t id);
+  // The queue of chunks for exactly these tables.
+  Result<InsertQueue*> queue_of(const std::vector<HostedTable*>& tables);
+  nlohmann::json table_info(const HostedTable& table) const;
   // Ids of this start: those of another one name nothing, never a different table.
   std::uint32_t first_id() const { return static_cast<std::uint32_t>(session_ >> 32) & 0x7fffff00; }
   Result<void> check_room(const TableRequest& request) const;
+  Result<std::vector<std::string>> restore(replay::Table& table,
+                                           const std::filesystem::path& path) const;
   nlohmann::json table_json(const HostedTable& table) const;
   std::filesystem::path checkpoint_path(const std::string& table) const;
   void reply(const std::string& peer, ChannelMessage message);
@@ -103,7 +116,10 @@ class ReplayService {
   const ServiceOptions options_;
   const std::uint64_t session_;  // another number after every start
   std::unique_ptr<ChannelServer> channel_;
+  std::shared_ptr<replay::ChunkStorage> storage_;     // of all tables
   std::vector<std::unique_ptr<HostedTable>> tables_;  // [id - first_id()]
+  // One for each set of tables for which chunks wait; at most as many as may be under way.
+  std::deque<InsertQueue> queues_;
   std::map<std::string, Peer> peers_;
   Clock::time_point next_sweep_{};
   Counters counters_;

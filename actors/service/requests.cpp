@@ -15,7 +15,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxJson = 65536;
-constexpr std::uint32_t kZlibChecksum = 1;        // flag of an insert
+// Flags of an insert.
+constexpr std::uint32_t kZlibChecksum = 1, kMoreTables = 2;
 constexpr std::uint32_t kAllTables = 0xffffffff;  // of an info request
 
 ServiceFailure malformed(const char* what) {
@@ -121,13 +122,34 @@ HostedTable* ReplayService::find(std::uint32_t id) {
   return index < tables_.size() ? tables_[index].get() : nullptr;
 }
 
-// u32 table | u32 flags | chunk
+Result<InsertQueue*> ReplayService::queue_of(const std::vector<HostedTable*>& tables) {
+  for (InsertQueue& queue : queues_)
+    if (queue.tables() == tables) return &queue;
+  auto queue = InsertQueue::of(tables);
+  if (!queue) return tl::unexpected(queue.error());
+  return &queues_.emplace_back(*std::move(queue));
+}
+
+// u32 table | u32 flags | with kMoreTables u32 count, count x u32 table | chunk
 ReplayService::Outcome ReplayService::insert(const Request& request, Body body) {
   replay::ByteReader in(body);
   const auto id = in.take<std::uint32_t>(), flags = in.take<std::uint32_t>();
-  if (!in.ok() || (flags & ~kZlibChecksum) != 0) return malformed("insert");
-  HostedTable* table = find(id);
-  if (table == nullptr) return no_table(id);
+  if (!in.ok() || (flags & ~(kZlibChecksum | kMoreTables)) != 0) return malformed("insert");
+  const auto more = (flags & kMoreTables) != 0 ? in.take<std::uint32_t>() : 0;
+  if (!in.ok() || more > in.remaining() / sizeof id) return malformed("insert");
+  std::vector<HostedTable*> tables;
+  for (std::uint32_t i = 0; i <= more; ++i) {
+    const std::uint32_t one = i == 0 ? id : in.take<std::uint32_t>();
+    tables.push_back(find(one));
+    if (tables.back() == nullptr) return no_table(one);
+    if (std::find(tables.begin(), tables.end() - 1, tables.back()) != tables.end() - 1)
+      return ServiceFailure{ServiceErrorCode::kInvalidArgument,
+                            "an insert names table '" + tables.back()->name() + "' twice"};
+  }
+  // The same tables in another order are the same queue.
+  std::sort(tables.begin(), tables.end(),
+            [](const HostedTable* a, const HostedTable* b) { return a->id() < b->id(); });
+  HostedTable* const table = tables.front();
   const replay::DecodeLimits limits{.max_bytes = body.size(),
                                     .max_steps = table->table().options().max_chunk_steps,
                                     .checksum = (flags & kZlibChecksum) != 0
@@ -135,7 +157,9 @@ ReplayService::Outcome ReplayService::insert(const Request& request, Body body) 
                                                     : replay::ChunkChecksum::kCrc32c};
   auto chunk = replay::decode(in.view(in.remaining()), table->table().signature(), limits);
   if (!chunk) return failure_of(chunk.error());
-  const auto repeated = table->add_insert(request, *std::move(chunk));
+  const auto queue = queue_of(tables);
+  if (!queue) return failure_of(queue.error());
+  const auto repeated = (*queue)->add(request, *std::move(chunk));
   if (!repeated) return failure_of(repeated.error());
   if (!*repeated) ++peers_[request.peer].under_way(request.kind);
   return std::nullopt;
@@ -186,7 +210,7 @@ ReplayService::Outcome ReplayService::tell(const Request& request, Body body) {
   const auto id = in.take<std::uint32_t>();
   if (!in.finished()) return malformed("info request");
   if (id != kAllTables && find(id) == nullptr) return no_table(id);
-  reply(request.peer, json_reply(request, id == kAllTables ? info() : find(id)->info()));
+  reply(request.peer, json_reply(request, id == kAllTables ? info() : table_info(*find(id))));
   return std::nullopt;
 }
 

@@ -70,6 +70,11 @@ bool read_key(const std::string& key, const Json& value, ServiceOptions& options
     options.checkpoint_directory = value.get<std::string>();
     return true;
   }
+  if (key == "disk" && value.is_string()) {
+    options.disk_folder = value.get<std::string>();
+    return true;
+  }
+  if (key == "disk_mib") return integer(options.disk_mib);
   if (key == "max_message_mib") return integer(options.max_message_mib);
   if (key == "max_table_mib") return integer(options.max_table_mib);
   if (key == "max_clients") return integer(options.max_clients);
@@ -78,7 +83,8 @@ bool read_key(const std::string& key, const Json& value, ServiceOptions& options
 }
 
 constexpr const char* kKeys =
-    "endpoint, checkpoint_directory, max_message_mib, max_table_mib, max_clients, credit and "
+    "endpoint, checkpoint_directory, disk, disk_mib, max_message_mib, max_table_mib, max_clients, "
+    "credit and "
     "tables";
 
 }  // namespace

@@ -3,6 +3,8 @@
 //
 //   endpoint: tcp://127.0.0.1:7700
 //   checkpoint_directory: /var/lib/replay
+//   disk: /var/tmp         # steps are kept there instead of in memory
+//   disk_mib: 100000
 //   tables:
 //     - name: transitions
 //       observation: [{name: observation, dtype: f32, shape: [17]}]

@@ -8,6 +8,7 @@
         batch = table.sample(256)                 # {"observation": array of shape (256, 17), ...}
         table.update_priorities(batch["keys"], errors)
 
+client.writer([transitions, sequences]) feeds several tables with each step stored once.
 replay/PROTOCOL.md describes the messages. A Client and everything made from it belong to one thread.
 """
 
@@ -47,6 +48,7 @@ _NOT_FOUND_CODE, _TIMEOUT_CODE = 2, 5
 _FRAME = 1 << 20            # bytes of a frame at most
 _ALIGNMENT, _BATCH_HEAD = 64, 64
 _ZLIB_CHECKSUM = 1          # insert flag: the chunk ends with zlib's CRC-32
+_MORE_TABLES = 2            # insert flag: further tables take the chunk
 _CHUNK_MAGIC, _CHUNK_VERSION = 0x4b435254, 1
 _CHUNK_HEADER = struct.Struct("<IIQQIIQIQIIBQI")
 _PROBE = 1.0                # s between two questions to a service that has not answered yet
@@ -90,6 +92,17 @@ class _Column:
 
 def _columns(described: list[dict[str, Any]]) -> list[_Column]:
     return [_Column(entry["name"], entry["dtype"], entry["shape"]) for entry in described]
+
+
+def _packed_insert_head(tables: Sequence[int], flags: int) -> bytes:
+    if len(tables) == 1:
+        return struct.pack("<II", tables[0], flags)
+    return struct.pack(f"<III{len(tables) - 1}I", tables[0], flags | _MORE_TABLES, len(tables) - 1, *tables[1:])
+
+
+def _insert_head(head: bytes) -> tuple[list[int], int]:
+    words = struct.unpack(f"<{len(head) // 4}I", head)
+    return [words[0], *words[3:]], words[1] & ~_MORE_TABLES
 
 
 def _aligned(size: int) -> int:
@@ -183,6 +196,13 @@ class Client:
         """The table of that name, which somebody has declared before."""
         return self._open({"name": name})
 
+    def writer(self, tables: Sequence[Table], chunk_steps: int = 0, timeout: float = 60.0) -> Writer:
+        """A writer of one stream of steps that all of these tables take, or none does. See Writer.
+
+        The tables have the same columns; the service stores each step once for all of them.
+        """
+        return Writer(tables, chunk_steps, timeout)
+
     def info(self) -> dict[str, Any]:
         """Counters of the service and statistics of all its tables."""
         return self._json(self._call(_INFO, [struct.pack("<I", 0xffffffff)]))
@@ -229,10 +249,13 @@ class Client:
             ids[old] = table.id
         for number in unanswered:
             kind, body = self._waiting.get(number, (_HELLO, []))
-            if kind not in (_HELLO, _TABLE) and body:
+            if kind == _INSERT:
+                tables, flags = _insert_head(body[0])
+                body = [_packed_insert_head([ids.get(old, old) for old in tables], flags), *body[1:]]
+            elif kind not in (_HELLO, _TABLE) and body:
                 old, = struct.unpack_from("<I", body[0])
                 body = [struct.pack("<I", ids.get(old, old)) + body[0][4:], *body[1:]]
-                self._waiting[number] = (kind, body)
+            self._waiting[number] = (kind, body)
             if kind != _HELLO:
                 self._transmit(number)
 
@@ -417,7 +440,7 @@ class Table:
 
     def writer(self, chunk_steps: int = 0, timeout: float = 60.0) -> Writer:
         """A writer of one stream of steps. See Writer."""
-        return Writer(self, chunk_steps, timeout)
+        return Writer([self], chunk_steps, timeout)
 
     def sample(self, items: int, timeout: float = 60.0) -> dict[str, np.ndarray]:
         """A batch: the columns of C++'s replay::Batch by name, with "keys" (KEY_DTYPE) and "versions".
@@ -513,10 +536,19 @@ class Writer:
     The table builds its items from the steps, never across episodes. Chunks are sent without waiting
     for the answers to the last few; a chunk that the limiter holds back makes append and flush wait,
     up to `timeout` seconds. After LimiterTimeout and ConnectionLost nothing is lost: call flush again.
+    A chunk for several tables goes in once the limiters of all of them let it.
     """
 
-    def __init__(self, table: Table, chunk_steps: int, timeout: float):
-        self._table, self._client, self._timeout = table, table._client, timeout
+    def __init__(self, tables: Sequence[Table], chunk_steps: int, timeout: float):
+        if not tables:
+            raise ValueError("a writer needs a table")
+        table = tables[0]
+        self._tables, self._client, self._timeout = list(tables), table._client, timeout
+        for other in self._tables:
+            if other._client is not table._client or other.spec_hash != table.spec_hash:
+                raise ValueError(f"'{other.name}' is of another client, or has other columns or frame "
+                                 f"stacks, than '{table.name}'")
+        self._table = table
         row = sum(column.row_bytes for column in (*table.observation, *table.step)) + 4
         self._steps = chunk_steps or max(1, min(64, (1 << 18) // row))
         self._steps = max(1, min(self._steps, self._client.max_message_bytes // 2 // row))
@@ -568,9 +600,10 @@ class Writer:
         self._settle(0, self._timeout if timeout is None else timeout)
 
     def close(self) -> None:
-        """Flushes, and tells the table that this stream is over."""
+        """Flushes, and tells the tables that this stream is over."""
         self.flush()
-        self._client._call(_END_WRITER, [struct.pack("<II", self._table.id, self._worker)])
+        for table in self._tables:
+            self._client._call(_END_WRITER, [struct.pack("<II", table.id, self._worker)])
 
     def _put(self, arrays: list[np.ndarray], group: int, row: int, value: Any) -> None:
         if len(arrays) == 1 and not isinstance(value, Mapping):
@@ -599,7 +632,8 @@ class Writer:
                                   steps, end, self._version, 0)
         counts = struct.pack("<HH", len(table.observation), len(table.step))
         chunk = b"".join([head, counts, described, *parts])
-        body = [struct.pack("<II", table.id, _ZLIB_CHECKSUM), chunk, struct.pack("<I", zlib.crc32(chunk))]
+        body = [_packed_insert_head([one.id for one in self._tables], _ZLIB_CHECKSUM), chunk,
+                struct.pack("<I", zlib.crc32(chunk))]
         self._sequence += 1
         self._first, self._count = (0, 0) if end else (self._first + steps, 0)
         self._episode += end > 0
@@ -627,10 +661,12 @@ class Writer:
         if self._client._pump(min(_PROBE, max(deadline - time.monotonic(), 0))):
             return
         self._client.ping()             # notices a service that was started again
-        reason = self._table.info()["insert_block_reason"]
+        blocked = [(table.name, reason) for table in self._tables
+                   if (reason := table.info()["insert_block_reason"])]
         if number not in self._client._waiting:
             return
-        if not reason:
+        if not blocked:
             self._client._transmit(number)   # it, or its answer, was lost on the way
         elif time.monotonic() >= deadline:
-            raise LimiterTimeout(f"a chunk for '{self._table.name}' waits: {reason}")
+            name, reason = blocked[0]
+            raise LimiterTimeout(f"a chunk for '{name}' waits: {reason}")

@@ -215,10 +215,16 @@ TEST_F(Checkpoint, RefusesPrioritiesOfAnotherExponent) {
   with.selector = kPrioritised;
   ASSERT_TRUE(write_checkpoint(filled_table(with)->snapshot(), path()));
   with.importance_exponent = 0.7;
+  with.weight_scale = WeightScale::kTable;
+  with.max_chunk_steps = 99;
   const auto notes = restore(*make_table(with), path());
   ASSERT_TRUE(notes) << notes.error().message;
   EXPECT_THAT(*notes,
               ::testing::Contains("importance_exponent was 0.4 in the checkpoint, is now 0.7"));
+  EXPECT_THAT(*notes,
+              ::testing::Contains("weight_scale was batch in the checkpoint, is now table"));
+  EXPECT_THAT(*notes,
+              ::testing::Contains("max_chunk_steps was 1048576 in the checkpoint, is now 99"));
   with.priority_exponent = 0.5;
   EXPECT_THAT(restore(*make_table(with), path()).error().message,
               HasSubstr("priority_exponent 0.6; this table's is 0.5"));

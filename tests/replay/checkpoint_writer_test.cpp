@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "replay/checkpoint.hpp"
@@ -165,7 +166,7 @@ TEST_F(CheckpointWriting, GoesOnWithTheSegmentsOfARestoredCheckpoint) {
   const auto segments = read_checkpoint(path(1), small_signature())->segments;
   EXPECT_GT(segments.size(), 2U);
   CheckpointWriter next(kSmallSegments);
-  next.go_on(segments);
+  next.go_on(path(2), segments);
   const auto files = next.write(restored->snapshot(), path(2));
   ASSERT_TRUE(files) << files.error().message;
   EXPECT_TRUE(std::any_of(files->begin(), files->end(), [](const auto& f) { return f.linked; }));
@@ -177,6 +178,23 @@ TEST_F(CheckpointWriting, GoesOnWithTheSegmentsOfARestoredCheckpoint) {
   ASSERT_TRUE(all) << all.error().message;
   EXPECT_TRUE(std::none_of(all->begin(), all->end(), [](const auto& f) { return f.linked; }));
   expect_restores(path(3), *table, 100000);
+}
+
+// Numbers that come again, within one write and over two: no segment takes another's place.
+TEST_F(CheckpointWriting, GivesNoTwoSegmentsTheSameNumber) {
+  auto table = make_table(options(100000));
+  std::uint32_t drawn = 0;
+  CheckpointWriter writer({.min_segment_bytes = 1000, .max_segment_bytes = 6000},
+                          [&] { return drawn++ / 3 % 40; });  // 0 0 0 1 1 1 2 ...
+  for (int checkpoint = 1; checkpoint < 4; ++checkpoint) {
+    feed(*table, static_cast<std::uint32_t>(checkpoint - 1) * 200, 200);
+    const auto files = writer.write(table->snapshot(), path(checkpoint));
+    ASSERT_TRUE(files) << files.error().message;
+    std::set<fs::path> names;
+    for (const auto& file : *files) EXPECT_TRUE(names.insert(file.path).second) << file.path;
+    EXPECT_GT(files->size(), 3U);
+    expect_restores(path(checkpoint), *table, 100000);
+  }
 }
 
 TEST_F(CheckpointWriting, RefusesEveryTruncationAndEveryFlippedBitOfASegment) {

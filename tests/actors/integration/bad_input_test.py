@@ -105,8 +105,13 @@ class Machine(RunTest):
             wait_until(lambda: "checkpoint not written" in run.told(), what="the failure is told")
             self.assertIn("No space left on device", run.told())
             self.assertIsNone(run.process.poll())
+            # What stood before stands: complete, and of no half-written part beside it.
+            older = run.checkpoints()
+            self.assertTrue(older)
+            for part in older[-1][0]["files"]:
+                self.assertEqual((older[-1][2] / part["path"]).stat().st_size, part["bytes"], part)
             ballast.unlink()
-            newest = run.checkpoints()[-1][0]["sequence"]
+            newest = older[-1][0]["sequence"]
             wait_until(lambda: run.checkpoints()[-1][0]["sequence"] > newest, what="a checkpoint again")
             run.tell(signal.SIGINT)
             self.assertEqual(run.wait(10), 130, run.told())

@@ -1,6 +1,8 @@
 """`deterministic: true`: the same seed gives the same bits, and stopping in between changes none of them."""
 import unittest
 
+import numpy as np
+
 from harness import RunTest
 
 
@@ -31,6 +33,21 @@ class FixedSchedule(RunTest):
 
     def test_so_do_priorities_over_three_shards(self):
         self.check({"replay.shards": 3, "replay.selector": "prioritised"})
+
+    def test_so_do_evaluations_of_a_normalised_policy(self):
+        """A resumed run evaluates in a fresh process, with statistics that come from its checkpoint."""
+        overrides = {"d4pg.normalise_observations": "true", "evaluation.every": 600, "evaluation.episodes": 2}
+
+        def evaluated(directory):
+            found = np.load(self.root / directory / "evaluations.npz")
+            return found["results"][list(found["timesteps"]).index(600)]
+
+        whole = self.trained("whole", 600, overrides)
+        self.trained("parts", 340, overrides)
+        self.assertEqual(whole, self.trained("parts", 600, overrides))
+        self.assertEqual(evaluated("whole").tolist(), evaluated("parts").tolist())
+        plain = self.trained("plain", 600, {**overrides, "d4pg.normalise_observations": "false"})
+        self.assertNotEqual(whole, plain)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,23 @@ class Deaths(RunTest):
         self.assertEqual(run.wait(10), 130, run.told())
         self.assertGreater(self.assert_ledger(run)[1]["lost_with_shard"], 0)
 
+    def test_every_step_that_a_killed_shard_acknowledged_is_in_the_ledger(self):
+        run = self.start({**self.ENDLESS, "replay.placement": "own", "replay.shards": 2,
+                          "replay.samples_per_insert": 0, "supervision.restarts": 10})
+        run.ready("learner-0", "actor-0", "shard-0", "shard-1")
+        run.progressed(500, 10)
+        for name in ["shard-1", "shard-0", "shard-1"]:
+            before = run.nodes()[name]
+            run.tell(signal.SIGKILL, before[0])
+            self.replaced(run, name, before)
+            run.progressed(200, 1)
+        acknowledged = run.last("actor_steps")    # as the environment actors count them
+        run.tell(signal.SIGINT)
+        self.assertEqual(run.wait(10), 130, run.told())
+        ledger = self.assert_ledger(run)[1]["ledger"]
+        self.assertGreater(ledger["lost_with_shard"], 0)
+        self.assertGreaterEqual(ledger["inserted"], acknowledged)
+
     def test_frozen_nodes_are_noticed_and_replaced(self):
         run = self.start({**self.ENDLESS, "checkpoint.every": "500ms"})
         run.ready("learner-0", "actor-0", "actor-1", "evaluator-0")

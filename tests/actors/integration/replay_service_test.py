@@ -97,6 +97,91 @@ class ServiceTest(unittest.TestCase):
         return writer.items
 
 
+class Together(ServiceTest):
+    """Several tables that one writer feeds."""
+
+    def pair(self, client=None, **limits):
+        client = client or self.client()
+        return client, self.table(client, "transitions", n_step=3), self.table(
+            client, "sequences", items="sequence", length=8, period=4, capacity=200, **limits)
+
+    def test_each_step_is_stored_once_and_drawn_from_both(self):
+        client, transitions, sequences = self.pair()
+        with client.writer([transitions, sequences], chunk_steps=5) as writer:
+            for i in range(200):
+                writer.append(np.full(3, i), np.full(2, -i), i, truncated=i % 20 == 19,
+                              next_observation=np.full(3, i + 1))
+        info = client.info()
+        one, two = (table.info() for table in (transitions, sequences))
+        self.assertEqual((one["inserted_steps"], two["inserted_steps"]), (200, 200))
+        self.assertEqual((info["chunks"], info["bytes_held"]), (one["chunks"], one["bytes_held"]))
+        self.assertEqual(info["memory_bytes"], one["memory_bytes"] + two["memory_bytes"] - two["chunk_memory_bytes"])
+        batch = transitions.sample(64)
+        self.assertTrue((batch["observation"][:, 0] % 20 <= 19).all())
+        self.assertEqual(sequences.sample(16)["observation"].shape, (16, 9, 3))    # and the one after the last
+
+    def test_one_limiter_holds_both_and_says_whose_it_is(self):
+        client, transitions, sequences = self.pair(limiter="ratio", min_size=1, samples_per_insert=1.0, error_buffer=2.0)
+        writer = client.writer([transitions, sequences], chunk_steps=8, timeout=0.5)
+        with self.assertRaises(LimiterTimeout) as held:
+            for i in range(200):
+                writer.append(np.full(3, i), np.zeros(2), i)
+            writer.flush()
+        self.assertIn("insert waits", str(held.exception))
+        self.assertEqual(transitions.info()["inserted_steps"], sequences.info()["inserted_steps"])
+
+    def test_unacknowledged_chunks_reach_both_tables_of_the_next_start(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        service = self.serve("--checkpoint-directory", folder.name)
+        client, transitions, sequences = self.pair(self.client(service))
+        writer = client.writer([transitions, sequences], chunk_steps=4)
+        for i in range(40):
+            writer.append(np.full(3, i), np.zeros(2), i)
+        writer.flush()
+        transitions.checkpoint()    # and none of the other table
+        service.stop(signal.SIGKILL)
+        self.serve("--checkpoint-directory", folder.name, endpoint=service.endpoint)
+        for i in range(40, 48):
+            writer.append(np.full(3, i), np.zeros(2), i)
+        writer.flush(30)
+        self.assertEqual(transitions.info()["inserted_steps"], 48)
+        self.assertEqual(sequences.info()["inserted_steps"], 8)
+
+
+class OnDisk(ServiceTest):
+    def test_steps_lie_on_disk_and_are_drawn_from_there(self):
+        service = self.serve("--disk", tempfile.gettempdir(), "--disk-mib", 64)
+        client = self.client(service)
+        table = client.declare("frames", {"frame": ("u8", (64, 64))}, capacity=4000, compression={"frame": "none"})
+        with table.writer(chunk_steps=10) as writer:
+            for i in range(1000):
+                writer.append(np.full((64, 64), i % 251, np.uint8), {}, i, truncated=i % 50 == 49,
+                              next_observation=np.full((64, 64), 0, np.uint8))
+        info = client.info()
+        self.assertGreater(info["disk_bytes"], 4_000_000)
+        self.assertLess(info["memory_bytes"], 1_000_000)
+        batch = table.sample(64)
+        self.assertTrue((batch["frame"] == (batch["reward"] % 251).astype(np.uint8)[:, None, None]).all())
+        with self.assertRaises(RefusedError) as refused:
+            client.declare("more", {"frame": ("u8", (64, 64))}, capacity=20000)
+        self.assertIn("MiB of disk", str(refused.exception))
+
+    def test_a_disk_that_is_too_small_is_an_error_with_the_numbers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder],
+                                     capture_output=True, text=True)
+            if mounted.returncode != 0:
+                self.skipTest("mount is not permitted here: " + mounted.stderr.strip())
+            try:
+                served = subprocess.run([PROGRAM, "replay", "serve", "--disk", folder, "--disk-mib", "8"],
+                                        capture_output=True, text=True, timeout=60)
+            finally:
+                subprocess.run(["umount", folder], check=True)
+        self.assertEqual(served.returncode, 1)
+        self.assertIn("1048576 are free", served.stderr)
+
+
 class Serving(ServiceTest):
     def test_what_was_appended_is_what_is_sampled(self):
         table = self.table(n_step=1)

@@ -197,5 +197,44 @@ TEST(WorkerFile, HoldsWorkerAndUnacknowledgedChunks) {
   EXPECT_NE(cut.error().message.find("actor-2.state"), std::string::npos);
 }
 
+// Each part of the file damaged by itself: none of the three is changed.
+TEST(WorkerFile, IsTakenWholeOrNotAtAll) {
+  const TemporaryFolder folder;
+  auto worker = make(options("probe/const"), 1, 1);
+  run(*worker, 20);
+  std::vector<std::vector<std::uint8_t>> parts(4);
+  SendWindow window(2, milliseconds{100});
+  window.add({3, 1}, 7, std::make_shared<const std::vector<std::uint8_t>>(5, 1), 4, 2);
+  ShardRouter router(2);
+  router.set_live({true, true, true});
+  (void)router.route(4, true, {});
+  parts[0] = worker->save();
+  window.save(parts[1]);
+  window.save_lanes(parts[2]);
+  router.save(parts[3]);
+  for (std::size_t damaged = 0; damaged <= parts.size(); ++damaged) {
+    std::vector<std::uint8_t> bytes;
+    replay::ByteWriter writer(bytes);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      std::vector<std::uint8_t> part = parts[i];
+      if (i == damaged) part.push_back(0);
+      writer.array(std::span<const std::uint8_t>(part));
+    }
+    ASSERT_TRUE(write_file(folder.path() / "actor-2.state", bytes));
+    auto restored = make(options("probe/const"), 1, 1);
+    const auto as_new = restored->save();
+    SendWindow restored_window(2, milliseconds{100});
+    ShardRouter restored_router(0);
+    restored_router.set_live({true, true, true});
+    const auto loaded =
+        load_worker(*restored, restored_window, restored_router, folder.path(), "actor-2");
+    const bool whole = damaged == parts.size();
+    EXPECT_EQ(loaded.has_value(), whole) << damaged;
+    EXPECT_EQ(restored_window.size(), whole ? 1U : 0U) << damaged;
+    EXPECT_EQ(restored_router.route(4, false, {}), whole ? 2U : 0U) << damaged;
+    EXPECT_EQ(restored->save(), whole ? parts[0] : as_new) << damaged;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::actors

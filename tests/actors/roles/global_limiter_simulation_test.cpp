@@ -14,7 +14,7 @@ namespace {
 // is the band, by what really was inserted and sampled, and that something always moves.
 class World {
  public:
-  World(std::size_t shards, const GlobalLimiterOptions& options, std::uint64_t batch,
+  World(std::size_t shards, const replay::LimiterOptions& options, std::uint64_t batch,
         std::uint64_t seed)
       : limiter_(options), options_(options), batch_(batch), random_(seed), shards_(shards) {}
 
@@ -118,7 +118,7 @@ class World {
 
  private:
   GlobalLimiter limiter_;
-  const GlobalLimiterOptions options_;
+  const replay::LimiterOptions options_;
   const std::uint64_t batch_;
   Random random_;
   std::vector<Shard> shards_;

@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 
 // SPI 4, min size 10, error buffer 20: inserts to (40 + 20) / 4 = 15 items without samples.
-constexpr GlobalLimiterOptions kOptions{10, 4, 20};
+constexpr replay::LimiterOptions kOptions{10, 4, 20};
 
 ShardState state(std::uint64_t inserted, std::uint64_t waiting = 0, std::uint32_t epoch = 1,
                  std::uint64_t restored = 0) {

@@ -190,6 +190,63 @@ TEST(RunState, KeepsCountingFromTheSavedStepsAndCountsWhatAShardCameBackWithout)
   EXPECT_EQ(world.run().actor_steps(), 4100U);
 }
 
+// Reports are older than acknowledgements; the shard's own mark is not.
+TEST(RunState, CountsWhatAShardInsertedAfterItsLastReport) {
+  World world(options());
+  world.serve_all();
+  world.report(500, 20);
+  world.run().shard_left(0, 620);
+  world.run().shard_left(0, 610);  // what is known stays known
+  EXPECT_EQ(world.run().actor_steps(), 620U);
+  world.end("learner-0", "killed");
+  world.pass(seconds{2});
+  world.serve("learner-0", 400);
+  EXPECT_EQ(world.run().counters().lost_with_shard, 220U);
+  EXPECT_EQ(world.run().actor_steps(), 620U);
+  const RunState::Saved saved = world.run().saved();
+  EXPECT_EQ(saved.inserted(), saved.shards[0].held + saved.lost_with_shard);
+}
+
+TEST(RunState, KnowsWhichLifeOfANodeGoesOn) {
+  World world(options());
+  world.serve_all();
+  const std::uint32_t first = world.incarnation("actor-0");
+  EXPECT_TRUE(world.run().is_current("actor-0", first));
+  EXPECT_FALSE(world.run().is_current("actor-0", first + 1));
+  EXPECT_FALSE(world.run().is_current("actor-7", first));
+  world.end("actor-0", "killed");
+  EXPECT_FALSE(world.run().is_current("actor-0", first));
+}
+
+// A shard that died shortly before the end and is not back in time.
+TEST(RunState, CountsAShardThatIsMissingAtTheLastCheckpointAsLost) {
+  RunOptions own = options();
+  own.replay.placement = "own";
+  own.replay.shards = 2;
+  World world(own);
+  for (const char* node : {"learner-0", "actor-0", "actor-1", "evaluator-0"}) world.serve(node);
+  for (std::uint32_t shard = 0; shard < 2; ++shard) {
+    const std::string node = "shard-" + std::to_string(shard);
+    ASSERT_TRUE(world.run().node_joined(node, world.incarnation(node), world.now()));
+    world.run().role_ready(node, world.incarnation(node), shard, {0}, 0, world.now());
+  }
+  world.run().shard_reported(0, {300, 250, 50, 0});
+  world.run().shard_reported(1, {200, 230, 0, 30});
+  world.end("shard-1", "killed");
+  world.run().stop("signal 2", true, false, world.now());
+  world.pass(own.stop.grace / 2);
+  const auto begun = world.all<BeginCheckpoint>();
+  ASSERT_EQ(begun.size(), 1U);
+  world.run().shard_cut(begun[0].id, 0, {310, 260, 50, 0});
+  const RunState::Saved saved = world.run().saved();
+  EXPECT_EQ(saved.lost_with_shard, 200U);
+  EXPECT_EQ(saved.shards[1].inserted, 0U);
+  EXPECT_EQ(saved.shards[1].held, 0U);
+  EXPECT_EQ(saved.shards[1].prefilled, 0U);
+  EXPECT_EQ(saved.inserted(), 510U);
+  EXPECT_EQ(saved.inserted(), 260U + 50U + saved.lost_with_shard);
+}
+
 TEST(RunState, SavesWhatTheCutHoldsWhateverIsReportedMeanwhile) {
   World world(options());
   world.serve_all();

@@ -9,7 +9,8 @@
 
 namespace troupe::actors::testing {
 
-inline SourceOptions source_options(std::int64_t items, GlobalLimiterOptions limiter = {1, 0, 0}) {
+inline SourceOptions source_options(std::int64_t items,
+                                    replay::LimiterOptions limiter = {1, 0, 0}) {
   return {.items = items, .ahead = 2, .limiter = GlobalLimiter(limiter), .random = Random(1)};
 }
 

@@ -51,18 +51,24 @@ TEST(SendWindow, RestoredMessagesGoOutBeforeNewOnes) {
   SendWindow window(4, milliseconds{1000});
   window.add({1, 8}, 5, payload(8));
   window.add({1, 9}, 6, payload(9));
-  std::vector<std::uint8_t> saved;
+  std::vector<std::uint8_t> saved, lanes;
   window.save(saved);
+  window.save_lanes(lanes);
   SendWindow restored(4, milliseconds{1000});
   restored.add({2, 10}, 1, payload(1));
-  ASSERT_TRUE(restored.load(saved));
+  ASSERT_TRUE(restored.load(saved, lanes));
   EXPECT_EQ(restored.size(), 3U);
   EXPECT_EQ(restored.next(kStart)->key, (SendWindow::Key{1, 8}));
   EXPECT_EQ(restored.next(kStart)->steps, 5U);
   EXPECT_EQ(*restored.next(kStart)->payload, *payload(8));
   for (std::size_t size = 0; size < saved.size(); ++size) {
     SendWindow other(4, milliseconds{1000});
-    EXPECT_FALSE(other.load(std::span(saved.data(), size)));
+    EXPECT_FALSE(other.load(std::span(saved.data(), size), lanes));
+    EXPECT_EQ(other.size(), 0U);
+  }
+  for (std::size_t size = 0; size < lanes.size(); ++size) {
+    SendWindow other(4, milliseconds{1000});
+    EXPECT_FALSE(other.load(saved, std::span(lanes.data(), size)));
     EXPECT_EQ(other.size(), 0U);
   }
 }

@@ -41,11 +41,19 @@ TEST(Standstill, IsToldOncePerDoubledTimeAndItsEndToo) {
   EXPECT_EQ(watch.look(view, start + seconds{39}), "updates go on after 39 s");
   ++view.version;
   EXPECT_FALSE(watch.look(view, start + seconds{40}));
-  // A learner that went back to a checkpoint makes updates, too.
+}
+
+// Again and again, as one does that dies at its first update: the run stands still all the while.
+TEST(Standstill, ALearnerThatGoesBackToItsCheckpointIsNoProgress) {
+  const StandstillWatch::Time start{seconds{100}};
+  StandstillWatch watch(seconds{10}, start);
+  StandstillView view = healthy();
+  EXPECT_FALSE(watch.look(view, start));
   view.version = 3;
-  EXPECT_FALSE(watch.look(view, start + seconds{49}));
-  EXPECT_FALSE(watch.look(view, start + seconds{58}));
-  EXPECT_TRUE(watch.look(view, start + seconds{59}));
+  EXPECT_FALSE(watch.look(view, start + seconds{9}));
+  EXPECT_THAT(watch.look(view, start + seconds{10}).value_or(""), HasSubstr("no update for 10 s"));
+  ++view.version;  // what it makes from there on is
+  EXPECT_EQ(watch.look(view, start + seconds{12}), "updates go on after 12 s");
 }
 
 TEST(Standstill, NamesStartUpWithItsFigures) {

@@ -26,7 +26,7 @@ class ReplayServiceTest : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     service_ = *std::move(opened);
     client_ = open_channel_client(service_->endpoint(), "client").value();
-    declare(
+    table_ = declare(
         {{"capacity", 100}, {"min_size", 2}, {"samples_per_insert", 1.0}, {"error_buffer", 4.0}});
   }
 
@@ -65,23 +65,26 @@ class ReplayServiceTest : public testing::Test {
     return reply;
   }
 
-  void declare(const json& options) {
+  // Returns its id.
+  std::uint32_t declare(const json& options, const char* name = "t") {
     signature_ = {{{"o", DType::kF32, {2}}}, {{"action", DType::kF32, {1}}}, 0};
-    const json request{{"name", "t"},
+    const json request{{"name", name},
                        {"observation", columns_json(signature_.observation)},
                        {"step", columns_json(signature_.step)},
                        {"options", options}};
     const std::string text = request.dump();
     send(ServiceKind::kTable, Bytes(text.begin(), text.end()));
     const auto reply = receive();
-    ASSERT_TRUE(reply);
-    ASSERT_EQ(reply->kind, 0x82) << reply->text();
+    EXPECT_TRUE(reply && reply->kind == 0x82) << (reply ? reply->text() : "no reply");
     const json answer = json::parse(reply->text());
     signature_.spec_hash = std::stoull(answer["spec_hash"].get<std::string>());
-    table_ = answer["id"].get<std::uint32_t>();
+    return answer["id"].get<std::uint32_t>();
   }
 
   Bytes chunk(std::uint64_t sequence, std::uint32_t steps) {
+    return chunk(sequence, steps, words({table_, 0}));  // no flags
+  }
+  Bytes chunk(std::uint64_t sequence, std::uint32_t steps, Bytes body) {
     replay::Chunk chunk;
     chunk.header = {.worker = 1,
                     .sequence = sequence,
@@ -92,7 +95,6 @@ class ReplayServiceTest : public testing::Test {
     chunk.observation = {Bytes((steps + 1) * 8)};
     chunk.step = {Bytes(steps * 4)};
     chunk.reward.assign(steps, 1.0F);
-    Bytes body = words({table_, 0});  // no flags
     const Bytes encoded = replay::encode(chunk, signature_);
     body.insert(body.end(), encoded.begin(), encoded.end());
     return body;
@@ -146,6 +148,77 @@ TEST_F(ReplayServiceTest, AHeldBackChunkIsAnsweredOnceSamplesLetItPass) {
   EXPECT_EQ(service_->info()["tables"][0]["inserted_steps"], 9);
 }
 
+// Table 0 of the fixture holds inserts back at a cursor of 6; table 1 takes any.
+TEST_F(ReplayServiceTest, AChunkForTwoTablesGoesIntoBothOrWaitsForBoth) {
+  const std::uint32_t other = declare({{"capacity", 100}, {"n_step", 3}}, "other");
+  const auto both = [&](std::uint64_t sequence, std::uint32_t steps) {
+    return chunk(sequence, steps, words({other, 2, 1, table_}));
+  };
+  send(ServiceKind::kInsert, both(0, 6));
+  auto reply = receive();
+  ASSERT_TRUE(reply);
+  ASSERT_EQ(reply->body.size(), 16U) << reply->text();
+  EXPECT_EQ(reply->body[8], 12) << "items of both";
+  send(ServiceKind::kInsert, both(1, 3));
+  EXPECT_FALSE(receive());
+  json tables = service_->info()["tables"];
+  for (const json& table : tables) {
+    EXPECT_EQ(table["inserted_steps"], 6);
+    EXPECT_EQ(table["waiting_inserts"], 1);
+    EXPECT_THAT(table["insert_block_reason"].get<std::string>(), HasSubstr("insert"));
+  }
+  // Whoever writes to the other table alone does not wait for this one.
+  send(ServiceKind::kInsert, chunk(7, 1, words({other, 0})));
+  ASSERT_TRUE(receive());
+  EXPECT_EQ(service_->info()["tables"][1]["inserted_steps"], 7);
+
+  send(ServiceKind::kSample, words({table_, 4, 1000}));
+  ASSERT_TRUE(receive());
+  ASSERT_TRUE(receive());
+  EXPECT_EQ(service_->info()["tables"][0]["inserted_steps"], 9);
+  const json info = service_->info();
+  EXPECT_EQ(info["chunks"], 3);
+  EXPECT_EQ(info["bytes_held"], info["tables"][1]["bytes_held"]);
+  const auto of = [&](int table, const char* key) {
+    return info["tables"][table][key].get<std::uint64_t>();
+  };
+  EXPECT_EQ(info["memory_bytes"].get<std::uint64_t>(),
+            of(0, "memory_bytes") + of(1, "memory_bytes") - of(0, "chunk_memory_bytes"));
+}
+
+TEST_F(ReplayServiceTest, AChunkForTwoTablesIsKnownInBothWhenItComesAgain) {
+  const std::uint32_t other = declare({{"capacity", 100}}, "other");
+  for (const std::uint64_t before : {0U, 1U}) {
+    send(ServiceKind::kInsert, chunk(0, 2, words({table_, 2, 1, other})));
+    const auto reply = receive();
+    ASSERT_TRUE(reply);
+    ASSERT_EQ(reply->body.size(), 16U) << reply->text();
+    EXPECT_EQ(reply->body[0], before);
+  }
+  for (const json& table : service_->info()["tables"]) {
+    EXPECT_EQ(table["inserted_steps"], 2);
+    EXPECT_EQ(table["duplicate_chunks"], 1);
+  }
+}
+
+TEST_F(ReplayServiceTest, AnInsertForTablesThatCannotShareIsRefused) {
+  const auto error = [&](Bytes head) {
+    send(ServiceKind::kInsert, chunk(0, 2, std::move(head)));
+    const auto reply = receive();
+    return reply ? reply->error() : 0;
+  };
+  const std::uint32_t packs =
+      declare({{"compression", {{"o", "zstd"}}}, {"capacity", 10}}, "packs");
+  const auto invalid = static_cast<std::uint32_t>(ServiceErrorCode::kInvalidArgument);
+  EXPECT_EQ(error(words({table_, 2, 1, packs})), invalid);
+  EXPECT_EQ(error(words({table_, 2, 1, table_})), invalid);
+  EXPECT_EQ(error(words({table_, 2, 1, table_ + 9})),
+            static_cast<std::uint32_t>(ServiceErrorCode::kNotFound));
+  EXPECT_EQ(error(words({table_, 2, 0x40000000})),
+            static_cast<std::uint32_t>(ServiceErrorCode::kMalformed));
+  EXPECT_EQ(service_->info()["chunks"], 0);
+}
+
 TEST_F(ReplayServiceTest, RequestsBeyondCreditAreRefusedAndLaterOnesServed) {
   for (int i = 0; i < 2; ++i) send(ServiceKind::kSample, words({table_, 1, 60000}));
   EXPECT_FALSE(receive());
@@ -182,6 +255,40 @@ TEST_F(ReplayServiceTest, EveryTruncatedBodyIsAnErrorAndChangesNothing) {
   }
   EXPECT_EQ(service_->info()["tables"][0]["inserted_steps"], 0);
   EXPECT_EQ(service_->info()["malformed"], insert.size() + 7);
+}
+
+TEST(ServiceDisk, KeepsTheTablesPayloadsWithinWhatWasSetAside) {
+  ServiceOptions options;
+  options.endpoint = "inproc://replay-service-disk";
+  options.disk_folder = testing::TempDir();
+  options.disk_mib = 1;
+  auto service = ReplayService::open(options).value();
+  const auto request = [](const char* name, int capacity, int bytes) {
+    return read_table_request({{"name", name},
+                               {"observation", columns_json({{"o", DType::kF32, {254}}})},
+                               {"options", {{"capacity", capacity}, {"capacity_bytes", bytes}}}},
+                              1 << 20)
+        .value();
+  };
+  ASSERT_TRUE(service->add_table(request("half", 500, 0)));  // of 1020 bytes and a reward
+  const auto refused = service->add_table(request("more", 1000, 0));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, testing::AllOf(HasSubstr("MiB of disk"), HasSubstr("more"),
+                                                      HasSubstr("capacity_bytes")));
+  EXPECT_TRUE(service->add_table(request("bounded", 1000, 500000)));
+  EXPECT_EQ(service->info()["disk_bytes"], 0);
+}
+
+TEST(ServiceDisk, SaysAtTheStartThatThereIsNoRoom) {
+  ServiceOptions options;
+  options.endpoint = "inproc://replay-service-no-disk";
+  options.disk_folder = "/nowhere/at/all";
+  EXPECT_THAT(ReplayService::open(options).error().message, HasSubstr("given together"));
+  options.disk_mib = 1;
+  const auto opened = ReplayService::open(options);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::kIo);
+  EXPECT_THAT(opened.error().message, HasSubstr("/nowhere/at/all"));
 }
 
 TEST(ServiceEndpoint, OnlyWhatThisHostAloneReachesIsLoopback) {
