@@ -14,8 +14,9 @@
 //
 // Shards come and go: a new life of a shard (a higher epoch) begins with what it restored, and what
 // its predecessor had inserted beyond that counts as inserted and lost, because samples were owed
-// and given for it. A run with L learners gives each a limiter with SPI / L and error_buffer / L;
-// shards then obey the smallest of the grants.
+// and given for it. Of several learners that train in step one keeps the ratio for all, with global
+// batches. Independent samplers have a limiter each with their part of SPI and error_buffer; shards
+// then obey the smallest of the grants.
 #pragma once
 
 #include <cstddef>
