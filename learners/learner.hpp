@@ -13,6 +13,7 @@
 #include "envs/spec/files.hpp"
 #include "envs/spec/result.hpp"
 #include "envs/spec/spec.hpp"
+#include "learners/collectives/request_link.hpp"
 #include "learners/options.hpp"
 #include "models/inference/parameter_set.hpp"
 #include "replay/batch.hpp"
@@ -26,6 +27,16 @@ struct UpdateReport {
   std::map<std::string, double> metrics;  // filled every options.metrics_every updates, else empty
   // New priorities, one per item, for prioritised tables; empty otherwise.
   std::vector<float> priorities;
+  // The bits of every replica's state were compared after this update, and are equal.
+  bool compared = false;
+};
+
+// Learners in processes of their own that apply every update together. The coordinator makes a new
+// group whenever one comes, ends or hangs; `generation` grows with each.
+struct LearnerGroup {
+  int rank = 0, size = 1;
+  std::uint32_t generation = 1;
+  std::shared_ptr<RequestLink> rendezvous{};  // to the one table of the group
 };
 
 struct LearnerContext {
@@ -39,13 +50,28 @@ class Learner {
  public:
   virtual ~Learner() = default;
 
-  // Columns the learner wants in its batches, without the item axis, and items per batch.
+  // Columns the learner wants in its batches, without the item axis, and items per batch: of the
+  // global batch, or of this learner's part of it while it is in a group.
   virtual std::vector<Column> batch_columns() const = 0;
   virtual std::int64_t batch_size() const = 0;
 
-  // One synchronous update over the global batch, split evenly over the replicas. kNotFinite: the
-  // loss or a gradient is not finite; parameters are as they were before the call.
+  // One synchronous update over the global batch, split evenly over the replicas of the group.
+  // kNotFinite: the loss or a gradient is not finite; parameters are as they were before the call,
+  // in every learner. Other errors of a learner in a group say that the group is over: join() the
+  // next one.
   virtual Result<UpdateReport> update(const replay::Batch& batch) = 0;
+
+  // Leaves its group and makes every update together with the learners of `group` from here on. All
+  // of them take parameters, optimizer state and counters from the lowest rank that has applied
+  // most updates; batch_size() is this one's share of the global batch, and the generation becomes
+  // the epoch of its parameter sets. Waits for the others, no longer than options.timeout; after an
+  // error the learner is in no group and its state is as it was.
+  virtual Result<void> join(const LearnerGroup& /*group*/) {
+    return fail(ErrorCode::kInvalidArgument, "This learner trains alone.");
+  }
+  // Whether every learner of the group has said `ready` in this round: they call it together, and
+  // who waits for its data says false, so that nobody takes it for dead. Errors as of update().
+  virtual Result<bool> all_ready(bool ready) { return ready; }
 
   // The policy (and normaliser) as of now. Cheap enough to call every few hundred updates: one
   // copy.

@@ -75,6 +75,9 @@ struct LearnerOptions {
   std::int64_t metrics_every = 100;
   std::int64_t publish_every = 50;
   std::int64_t prefetch = 4;
+  // Of several learners.
+  std::string transport = "shared_memory";
+  Duration timeout = std::chrono::seconds(10);
   D4pgOptions d4pg;
 };
 
@@ -90,6 +93,10 @@ void describe(Visitor& visitor, LearnerOptions& options) {
   visitor.field("publish_every", options.publish_every, at_least(1),
                 "Updates between publications of the policy.");
   visitor.field("prefetch", options.prefetch, between(1, 64), "Batches sampled ahead.");
+  visitor.choice("transport", options.transport, {"shared_memory", "gloo"},
+                 "Between several learners: memory of their host, or TCP in the clear.");
+  visitor.field("timeout", options.timeout, at_least(100),
+                "How long a learner waits for another one before it goes on without it.");
 }
 
 }  // namespace troupe::learners

@@ -32,6 +32,9 @@ class RangeCheck {
   void field(std::string_view name, std::int64_t value, Bounds bounds, std::string_view) {
     check(name, static_cast<double>(value), bounds);
   }
+  void field(std::string_view name, Duration value, Bounds bounds, std::string_view) {
+    check(name, static_cast<double>(value.count()), bounds);
+  }
   void field(std::string_view name, const std::vector<std::int64_t>& values, Bounds bounds,
              std::string_view) {
     for (const std::int64_t value : values) check(name, static_cast<double>(value), bounds);

@@ -59,7 +59,12 @@ std::string duty_of(const NodePlan& node, const RunOptions& options) {
            counted(options.evaluation.every, "actor step");
   }
   std::string duty = counted(options.learners.learner.replicas, "replica");
-  if (options.replay.placement == "learner") {
+  if (options.learners.count > 1) {
+    const std::int64_t batch = options.learners.learner.d4pg.batch;
+    duty += ", " + std::to_string(batch / options.learners.count) + " items of each batch of " +
+            std::to_string(batch);
+  }
+  if (!shards_apart(options)) {
     duty += ", " + counted(options.replay.shards, "replay shard");
   }
   return duty;

@@ -90,6 +90,32 @@ void check_learners(const LearnersOptions& learners, Lines& lines) {
   }
 }
 
+// What holds only for one learner.
+void check_several_learners(const RunOptions& options, Lines& lines) {
+  const std::string count = "learners.count is " + text(options.learners.count);
+  if (options.learners.count == 1) return;
+  if (options.replay.placement == "learner") {
+    lines.push_back(count +
+                    ", but replay.placement is learner: with one of them the replay would "
+                    "die; write auto or own");
+  }
+  if (options.deterministic) {
+    lines.push_back(count +
+                    ", but deterministic: true is one process; write learners.count: 1 and "
+                    "learners.replicas: " +
+                    text(options.learners.count));
+  }
+  if (options.job != "d4pg") {
+    lines.push_back(count + ", but the job " + options.job + " has nothing that could be in step");
+  }
+  if (is_prioritised(options) && options.replay.importance_exponent > 0 &&
+      options.replay.weight_scale == "batch") {
+    lines.push_back(count +
+                    ", and each sees its part of the batch, not the largest weight of all; "
+                    "write replay.weight_scale: table");
+  }
+}
+
 void check_d4pg(const learners::D4pgOptions& d4pg, Lines& lines) {
   if (d4pg.v_min >= d4pg.v_max) {
     lines.push_back("d4pg.v_min " + text_of(d4pg.v_min) + " must be less than d4pg.v_max " +
@@ -163,6 +189,7 @@ Result<void> check_options(const RunOptions& options) {
   check_actors(options, lines);
   check_replay(options, lines);
   check_learners(options.learners, lines);
+  check_several_learners(options, lines);
   check_d4pg(options.learners.learner.d4pg, lines);
   check_telemetry(options.telemetry, lines);
   if (lines.empty()) return {};

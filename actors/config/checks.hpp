@@ -27,6 +27,16 @@ inline double samples_per_insert(const RunOptions& options) {
   return is_offline(options) ? 0 : options.replay.samples_per_insert;
 }
 
+// Whether shards have processes of their own: asked for, or because there are several learners, of
+// which none may take the replay with it.
+inline bool shards_apart(const RunOptions& options) {
+  return options.replay.placement == "own" ||
+         (options.replay.placement == "auto" && options.learners.count > 1);
+}
+inline bool is_prioritised(const RunOptions& options) {
+  return options.replay.selector == "prioritised";
+}
+
 // Updates after which a learner makes no more, so that a run ends where it was told to; 0: no
 // bound. Without environment actors stop.actor_steps counts updates too.
 std::int64_t most_updates(const RunOptions& options);

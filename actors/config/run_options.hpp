@@ -62,7 +62,7 @@ void describe(Visitor& visitor, ReplayDiskOptions& options) {
 
 struct ReplayOptions {
   std::int64_t shards = 1;
-  std::string placement = "learner";
+  std::string placement = "auto";
   std::int64_t capacity = 1000000;
   std::int64_t min_size = 1000;
   double samples_per_insert = 32;  // 0: no ratio, only min_size
@@ -79,8 +79,9 @@ struct ReplayOptions {
 template <class Visitor>
 void describe(Visitor& visitor, ReplayOptions& options) {
   visitor.field("shards", options.shards, between(1, 256), "Replay shards.");
-  visitor.choice("placement", options.placement, {"learner", "own"},
-                 "Shards in the learner's process, or each in a process of its own.");
+  visitor.choice("placement", options.placement, {"auto", "learner", "own"},
+                 "Shards in the learner's process, or each in a process of its own; auto: with the "
+                 "learner if there is one, of their own if there are several.");
   visitor.field(
       "capacity", options.capacity, between(1, 1e12),
       "Items kept over the configured shards, the same in each; a shard that is added keeps "
@@ -123,7 +124,9 @@ struct LearnersOptions {
 
 template <class Visitor>
 void describe(Visitor& visitor, LearnersOptions& options) {
-  visitor.field("count", options.count, between(1, 1), "Learner processes.");
+  visitor.field("count", options.count, between(1, 64),
+                "Learner processes that apply every update together; the run goes on while one is "
+                "there.");
   visitor.choice("sync", options.sync, {"all_reduce"}, "How replicas agree on gradients.");
   describe(visitor, options.learner);
 }

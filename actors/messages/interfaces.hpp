@@ -22,16 +22,18 @@ namespace troupe::actors {
 using CoordinatorActor = caf::typed_actor<
     // A node is there: answered with Assignment, or an error naming the mismatch.
     caf::replies_to<Hello, caf::strong_actor_ptr>::with<Assignment>,
-    caf::reacts_to<RoleReady>,        // the role serves; its endpoints are handed on as Peers
-    caf::reacts_to<Report>,           // metrics of a node
-    caf::reacts_to<Pong>,             // the node lives
-    caf::reacts_to<PartWritten>,      // a node's part of a checkpoint stands, or failed
-    caf::reacts_to<EvaluationDone>,   // returns of an evaluation
-    caf::reacts_to<EpisodeDone>,      // return of a training episode
-    caf::reacts_to<Event>,            // for the log and the watchers
-    caf::reacts_to<RoleEnded>,        // the role is over; the process follows
-    caf::reacts_to<NormaliserDelta>,  // passed on to the learner
-    caf::reacts_to<StopRequest>,      // local: end the run
+    caf::reacts_to<RoleReady>,       // the role serves; its endpoints are handed on as Peers
+    caf::reacts_to<Report>,          // metrics of a node
+    caf::reacts_to<Pong>,            // the node lives
+    caf::reacts_to<PartWritten>,     // a node's part of a checkpoint stands, or failed
+    caf::reacts_to<EvaluationDone>,  // returns of an evaluation
+    caf::reacts_to<EpisodeDone>,     // return of a training episode
+    caf::reacts_to<Event>,           // for the log and the watchers
+    caf::reacts_to<RoleEnded>,       // the role is over; the process follows
+    caf::reacts_to<GroupWanted>,     // a learner wants to be in the next group
+    caf::replies_to<RendezvousRequest>::with<RendezvousAnswer>,  // where members find each other
+    caf::reacts_to<NormaliserDelta>,                             // passed on to the learner
+    caf::reacts_to<StopRequest>,                                 // local: end the run
     // Answered with what is done, or an error that says why not.
     caf::replies_to<ScaleRequest>::with<std::string>,
     caf::reacts_to<beat_atom>>;  // local: the coordinator's own clock
@@ -53,19 +55,22 @@ using NodeActor =
                      caf::reacts_to<CheckpointRequest>,  // passed to the role
                      caf::reacts_to<EvaluateRequest>,    // passed to the role (evaluator only)
                      caf::reacts_to<Pause>,              // passed to the role
+                     caf::reacts_to<GroupFormed>,        // passed to the role (learner only)
                      caf::reacts_to<NormaliserDelta>,    // passed to the role (learner only)
                      caf::reacts_to<Shutdown>,           // the role ends, then the node
                      // From the role, passed to the coordinator:
                      caf::reacts_to<RoleReady>, caf::reacts_to<PartWritten>,
                      caf::reacts_to<EvaluationDone>, caf::reacts_to<EpisodeDone>,
-                     caf::reacts_to<Event>, caf::reacts_to<RoleEnded>,
+                     caf::reacts_to<Event>, caf::reacts_to<RoleEnded>, caf::reacts_to<GroupWanted>,
+                     caf::replies_to<RendezvousRequest>::with<RendezvousAnswer>,
                      caf::reacts_to<beat_atom>>;  // local: link and report clock
 
 // One per node: does the work. Detached, because it computes and waits.
-using RoleActor = caf::typed_actor<caf::reacts_to<Peers>, caf::reacts_to<StepLimits>,
-                                   caf::reacts_to<CheckpointRequest>,
-                                   caf::reacts_to<EvaluateRequest>, caf::reacts_to<Pause>,
-                                   caf::reacts_to<NormaliserDelta>, caf::reacts_to<Shutdown>,
-                                   caf::reacts_to<work_atom>>;  // local: one slice of work
+using RoleActor =
+    caf::typed_actor<caf::reacts_to<Peers>, caf::reacts_to<StepLimits>,
+                     caf::reacts_to<CheckpointRequest>, caf::reacts_to<EvaluateRequest>,
+                     caf::reacts_to<Pause>, caf::reacts_to<NormaliserDelta>,
+                     caf::reacts_to<GroupFormed>, caf::reacts_to<Shutdown>,
+                     caf::reacts_to<work_atom>>;  // local: one slice of work
 
 }  // namespace troupe::actors

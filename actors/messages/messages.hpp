@@ -121,6 +121,24 @@ struct RoleEnded {
   bool permanent = false;  // it would fail again: a wrong configuration, a damaged file
 };
 
+// A learner of several is ready to train, or its group has failed it: it wants to be in the next.
+struct GroupWanted {
+  std::string node;
+  std::uint32_t incarnation = 0;
+  std::uint32_t generation = 0;  // of the last group that it was told of; 0: none
+  std::string reason;            // why that one is over; empty: it was in none
+};
+
+// A question to the rendezvous of the newest group, and its answer (learners/collectives/
+// rendezvous.hpp has their form).
+struct RendezvousRequest {
+  std::uint32_t generation = 0;
+  std::vector<std::uint8_t> bytes;
+};
+struct RendezvousAnswer {
+  std::vector<std::uint8_t> bytes;
+};
+
 // ---- coordinator -> node
 // ---------------------------------------------------------------------------
 
@@ -164,6 +182,12 @@ struct EvaluateRequest {
   std::uint64_t evaluation = 0;
   std::uint64_t actor_steps = 0;
   std::uint64_t version = 0;
+};
+
+// Leave the present group of learners and train with this one; rank 0 leads.
+struct GroupFormed {
+  std::uint32_t generation = 0;
+  std::uint32_t rank = 0, size = 0;
 };
 
 // Stop stepping and flush (true), or go on.
@@ -253,6 +277,14 @@ template <class I> typename I::result_type inspect(I& f, CheckpointRequest& x) {
   return inspect_fields(f, "CheckpointRequest", x.checkpoint, x.directory); }
 template <class I> typename I::result_type inspect(I& f, EvaluateRequest& x) {
   return inspect_fields(f, "EvaluateRequest", x.evaluation, x.actor_steps, x.version); }
+template <class I> typename I::result_type inspect(I& f, GroupWanted& x) {
+  return inspect_fields(f, "GroupWanted", x.node, x.incarnation, x.generation, x.reason); }
+template <class I> typename I::result_type inspect(I& f, RendezvousRequest& x) {
+  return inspect_fields(f, "RendezvousRequest", x.generation, x.bytes); }
+template <class I> typename I::result_type inspect(I& f, RendezvousAnswer& x) {
+  return inspect_fields(f, "RendezvousAnswer", x.bytes); }
+template <class I> typename I::result_type inspect(I& f, GroupFormed& x) {
+  return inspect_fields(f, "GroupFormed", x.generation, x.rank, x.size); }
 template <class I> typename I::result_type inspect(I& f, Pause& x) { return inspect_fields(f, "Pause", x.paused); }
 template <class I> typename I::result_type inspect(I& f, Shutdown& x) { return inspect_fields(f, "Shutdown", x.reason); }
 template <class I> typename I::result_type inspect(I& f, NormaliserDelta& x) {
@@ -293,6 +325,10 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeState))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunPhase))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::StopRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::ScaleRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::GroupWanted))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::GroupFormed))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RendezvousRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::RendezvousAnswer))
 
 CAF_ADD_ATOM(troupe, troupe::actors, work_atom, "work")
 CAF_ADD_ATOM(troupe, troupe::actors, beat_atom, "beat")

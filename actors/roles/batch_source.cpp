@@ -7,6 +7,7 @@ using std::chrono::milliseconds;
 
 BatchSource::BatchSource(std::vector<Column> columns, const SourceOptions& options)
     : items_(static_cast<std::size_t>(options.items)),
+      counted_(options.counted > 0 ? static_cast<std::size_t>(options.counted) : items_),
       limiter_(options.limiter),
       first_samples_(options.limiter.samples()) {
   // One more than wait filled: the learner holds it.
@@ -56,7 +57,7 @@ std::string BatchSource::save_limiter() const {
   std::uint64_t consumed = first_samples_;
   {
     const std::lock_guard lock(mutex_);
-    consumed += released_ * items_;
+    consumed += released_ * counted_;
   }
   const std::lock_guard lock(limiter_mutex_);
   return limiter_.save(consumed);

@@ -23,11 +23,15 @@
 namespace troupe::actors {
 
 struct SourceOptions {
-  std::int64_t items = 0;                           // of a batch
+  std::int64_t items = 0;  // of a batch
+  // What a batch counts to the limiter; 0: its items. Of one of several learners: the global batch.
+  std::int64_t counted = 0;
   std::int64_t ahead = 1;                           // batches that wait filled at most, >= 1
   GlobalLimiter limiter{replay::LimiterOptions{}};  // as restored
   Random random;                                    // draws the shares
-  // Of remote shards only; tables of this process know theirs.
+  // Of remote shards only. Follows another source, which alone gives leave to insert.
+  bool follows = false;
+  // Tables of this process know theirs.
   double importance_exponent = 0;
   replay::WeightScale weight_scale = replay::WeightScale::kBatch;
 };
@@ -71,7 +75,7 @@ class BatchSource {
   void set_reason(std::string reason);
   void count_priorities(std::size_t handed, std::size_t lost);
 
-  const std::size_t items_;
+  const std::size_t items_, counted_;
   // Only through with_limiter.
   template <class Use>
   auto with_limiter(Use use) {

@@ -141,6 +141,8 @@ void beat(Self self) {
                       plan_topology(state.setup->options, counters.shards, counters.actors),
                       counters, now);
     state.watch.emplace(state.setup->options.supervision.standstill_after, now);
+    if (const auto count = state.setup->options.learners.count; count > 1)
+      state.membership.emplace(static_cast<std::size_t>(count));
     resize_peers(self);
   }
   for (const NodeHost::Ended& ended : state.host->take_ended()) {
@@ -148,6 +150,7 @@ void beat(Self self) {
     state.run->node_ended(ended.node, ended.incarnation, ended.reason, ended.permanent, now);
   }
   state.run->tick(now);
+  form_group(self);
   watch_for_standstill(self, now);
   settle(self);
   if (!state.over) self->delayed_send(self, kBeat, beat_atom_v);
@@ -183,6 +186,13 @@ CoordinatorActor::behavior_type coordinator_behavior(
         settle(self);
       },
       [=](const PartWritten& part) { then(on_part)(part); },
+      [=](const GroupWanted& wanted) { then(on_group_wanted)(wanted); },
+      [self](const RendezvousRequest& request) -> caf::result<RendezvousAnswer> {
+        const CoordinatorState& mine = self->state;
+        if (!mine.rendezvous || request.generation != mine.membership->group().generation)
+          return caf::make_error(caf::sec::runtime_error, "that group of learners is over");
+        return RendezvousAnswer{mine.rendezvous->handle(request.bytes)};
+      },
       [=](const EvaluationDone& done) { then(on_evaluation)(done); },
       [self](const EpisodeDone& episode) { self->send(self->state.setup->hub, episode); },
       [self](const Event& event) {
@@ -190,8 +200,9 @@ CoordinatorActor::behavior_type coordinator_behavior(
       },
       [self](const RoleEnded& ended) { self->state.host->note_end(ended); },
       [self](const NormaliserDelta& delta) {
-        for (const auto& [name, node] : self->state.nodes)
-          if (name.starts_with("learner")) self->send(node, delta);
+        // The others of its group have them from the one that leads.
+        const auto& membership = self->state.membership;
+        to_node(self, membership ? membership->leader() : "learner-0", delta);
       },
       [self](const StopRequest& request) {
         if (!self->state.run || self->state.over) return;

@@ -1,7 +1,9 @@
 // Implements what the coordinator does with what nodes send.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "actors/config/checks.hpp"
 #include "actors/roles/coordinator_state.hpp"
 #include "actors/roles/step_mark.hpp"
 #include "actors/runtime/log.hpp"
@@ -19,6 +21,18 @@ constexpr const char* kName = "coordinator";
 
 void broadcast_peers(Self self) {
   for (const auto& [name, node] : self->state.nodes) self->send(node, self->state.peers);
+}
+
+// If it is a member.
+void tell_group(Self self, const std::string& learner) {
+  CoordinatorState& state = self->state;
+  const LearnerGrouping& group = state.membership->group();
+  const auto found = std::find(group.members.begin(), group.members.end(), learner);
+  const auto node = state.nodes.find(learner);
+  if (found == group.members.end() || node == state.nodes.end()) return;
+  self->send(node->second, GroupFormed{group.generation,
+                                       static_cast<std::uint32_t>(found - group.members.begin()),
+                                       static_cast<std::uint32_t>(group.members.size())});
 }
 
 Assignment assignment_for(Self self, const Hello& hello) {
@@ -44,6 +58,16 @@ Assignment assignment_for(Self self, const Hello& hello) {
       (assignment.role != "environment" || resumes))
     assignment.restore_directory = setup.store->newest()->directory.string();
   return assignment;
+}
+
+// The learner that counts for the run, and where it serves its parameters.
+void lead(Self self) {
+  CoordinatorState& state = self->state;
+  const std::string leader = state.membership ? state.membership->leader() : "learner-0";
+  const auto endpoint = state.learner_endpoints.find(leader);
+  state.peers.parameter_endpoint =
+      endpoint == state.learner_endpoints.end() ? "" : endpoint->second;
+  if (state.membership) state.run->learner_leads(leader);
 }
 
 void place(std::vector<std::string>& slots, std::size_t first,
@@ -103,7 +127,9 @@ void on_ready(Self self, const RoleReady& ready) {
   }
   place(state.peers.shard_endpoints, ready.first_shard, ready.data_endpoints);
   place(state.peers.sample_endpoints, ready.first_shard, ready.sample_endpoints);
-  if (!ready.parameter_endpoint.empty()) state.peers.parameter_endpoint = ready.parameter_endpoint;
+  if (!ready.parameter_endpoint.empty())
+    state.learner_endpoints[ready.node] = ready.parameter_endpoint;
+  lead(self);
   state.run->role_ready(ready.node, ready.incarnation, ready.first_shard, inserted, version,
                         Clock::now());
   broadcast_peers(self);
@@ -117,9 +143,9 @@ void take_marks(Self self, const std::string& node, std::uint32_t incarnation) {
   if (!state.run->is_current(node, incarnation)) return;
   for (std::uint32_t shard = 0; shard < state.run->shards().size(); ++shard) {
     const auto path = StepMark::path_of(state.setup->socket_directory, shard, incarnation);
-    const std::string holder = state.setup->options.replay.placement == "learner"
-                                   ? "learner-0"
-                                   : "shard-" + std::to_string(shard);
+    const std::string holder = shards_apart(state.setup->options)
+                                   ? "shard-" + std::to_string(shard)
+                                   : "learner-0";
     if (holder != node) continue;
     if (const auto inserted = StepMark::read(path)) state.run->shard_left(shard, *inserted);
     std::error_code ignored;
@@ -139,14 +165,48 @@ void withdraw(Self self, const std::string& node, std::uint32_t incarnation) {
       state.peers.shard_endpoints[plan.index].clear();
       state.peers.sample_endpoints[plan.index].clear();
     } else if (plan.role == "learner") {
-      state.peers.parameter_endpoint.clear();
-      if (state.setup->options.replay.placement == "learner")
+      state.learner_endpoints.erase(node);
+      if (state.membership) state.membership->ended(node, Clock::now());
+      lead(self);
+      if (!shards_apart(state.setup->options))
         for (std::string& endpoint : state.peers.shard_endpoints) endpoint.clear();
     } else {
       return;
     }
     broadcast_peers(self);
   }
+}
+
+void on_group_wanted(Self self, const GroupWanted& wanted) {
+  CoordinatorState& state = self->state;
+  if (!state.membership || !state.run->is_current(wanted.node, wanted.incarnation) ||
+      state.run->phase() >= RunState::Phase::kLeaving)
+    return;
+  if (!wanted.reason.empty())
+    tell(self, Tell{wanted.node, "warning", "group_over",
+                    wanted.node + " is without a group: " + wanted.reason});
+  state.membership->asks(wanted.node, wanted.generation, Clock::now());
+  // The message that told it of the present one may have been lost.
+  const LearnerGrouping& group = state.membership->group();
+  if (wanted.generation < group.generation) tell_group(self, wanted.node);
+}
+
+void form_group(Self self) {
+  CoordinatorState& state = self->state;
+  if (!state.membership || state.run->phase() >= RunState::Phase::kLeaving) return;
+  if (!state.membership->tick(Clock::now())) return;
+  const LearnerGrouping& group = state.membership->group();
+  state.rendezvous = std::make_shared<learners::RendezvousTable>();
+  std::string names;
+  for (const std::string& member : group.members) {
+    names += (names.empty() ? "" : ", ") + member;
+    tell_group(self, member);
+  }
+  tell(self, Tell{"", "info", "learners",
+                  "learners in step: " + names + " (generation " +
+                      std::to_string(group.generation) + ")"});
+  lead(self);
+  broadcast_peers(self);
 }
 
 namespace {
@@ -170,7 +230,8 @@ bool take_report(Self self, const Report& report) {
            counters.at(prefix + "prefilled_steps").get<std::uint64_t>()},
           static_cast<std::uint64_t>(gauges.value(prefix + "step_limit", 0.0)));
     }
-    if (counters.contains("learner_updates"))
+    const bool counts = !state.membership || state.membership->leader() == report.node;
+    if (counts && counters.contains("learner_updates"))
       state.run->learner_reported(counters.at("learner_updates").get<std::uint64_t>());
     return true;
   } catch (const Json::exception& error) {

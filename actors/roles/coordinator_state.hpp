@@ -10,8 +10,10 @@
 #include <string>
 
 #include "actors/roles/coordinator.hpp"
+#include "actors/roles/learner_membership.hpp"
 #include "actors/roles/node_host.hpp"
 #include "actors/roles/standstill.hpp"
+#include "learners/collectives/rendezvous.hpp"
 
 namespace troupe::actors {
 
@@ -34,6 +36,9 @@ struct CoordinatorState {
       forwarded;                             // last report passed to the hub
   std::map<std::string, std::string> shown;  // node states told to the hub
   Peers peers;
+  std::map<std::string, std::string> learner_endpoints;   // of parameters, by node
+  std::optional<LearnerMembership> membership;            // of several learners only
+  std::shared_ptr<learners::RendezvousTable> rendezvous;  // of the present group
   bool over = false;
   static inline const char* name = "coordinator";
 };
@@ -52,6 +57,9 @@ void on_ready(CoordinatorSelf self, const RoleReady& ready);
 void on_report(CoordinatorSelf self, const Report& report);
 void on_evaluation(CoordinatorSelf self, const EvaluationDone& done);
 void on_part(CoordinatorSelf self, const PartWritten& part);
+void on_group_wanted(CoordinatorSelf self, const GroupWanted& wanted);
+// Forms the next group of learners when there is one to form.
+void form_group(CoordinatorSelf self);
 // What a node served is gone with it. Before RunState::node_ended.
 void withdraw(CoordinatorSelf self, const std::string& node, std::uint32_t incarnation);
 

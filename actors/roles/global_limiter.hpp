@@ -14,8 +14,9 @@
 //
 // Shards come and go: a new life of a shard (a higher epoch) begins with what it restored, and what
 // its predecessor had inserted beyond that counts as inserted and lost, because samples were owed
-// and given for it. A run with L learners gives each a limiter with SPI / L and error_buffer / L;
-// shards then obey the smallest of the grants.
+// and given for it. Of several learners that train in step one keeps the ratio for all, with global
+// batches. Independent samplers have a limiter each with their part of SPI and error_buffer; shards
+// then obey the smallest of the grants.
 #pragma once
 
 #include <cstddef>
@@ -76,6 +77,8 @@ class GlobalLimiter {
   // moved so that nothing waits for what was owed under the old ones: it stays as far from SPI x
   // min_size as it was, within the new error buffer. kCorrupt for what save did not write.
   Result<void> load(const std::string& json);
+  // For a sampler that begins with `samples` drawn and no saved state.
+  void begin_at(std::uint64_t samples) { samples_ = samples; }
 
  private:
   struct Shard {

@@ -76,14 +76,14 @@ class LocalSource final : public BatchSource {
     while (!stop.stop_requested()) {
       look();
       const std::string reason = with_limiter(
-          [&](const GlobalLimiter& limiter) { return limiter.sample_block_reason(items_); });
+          [&](const GlobalLimiter& limiter) { return limiter.sample_block_reason(counted_); });
       if (!reason.empty()) {
         set_reason(reason);
         tables_.front()->wait_for_inserts(states_.front().inserted, kInsert);
         continue;
       }
       if (!draw(batch)) continue;
-      with_limiter([&](GlobalLimiter& limiter) { limiter.commit_sample(items_); });
+      with_limiter([&](GlobalLimiter& limiter) { limiter.commit_sample(counted_); });
       return true;
     }
     return false;

@@ -157,6 +157,17 @@ void beat(Self self) {
   self->delayed_send(self, kBeat, beat_atom_v);
 }
 
+// For the role, which knows no way to the coordinator of its own.
+caf::result<RendezvousAnswer> ask_rendezvous(Self self, const RendezvousRequest& request) {
+  if (!self->state.coordinator)
+    return caf::make_error(caf::sec::runtime_error, "the coordinator is out of reach");
+  auto promise = self->make_response_promise<RendezvousAnswer>();
+  self->request(self->state.coordinator, kHelloTimeout, request)
+      .then([promise](RendezvousAnswer& answer) mutable { promise.deliver(std::move(answer)); },
+            [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+  return promise;
+}
+
 NodeActor::behavior_type node_behavior(Self self, const std::shared_ptr<NodeOptions>& options) {
   State& state = self->state;
   state.options = std::move(*options);
@@ -197,6 +208,7 @@ NodeActor::behavior_type node_behavior(Self self, const std::shared_ptr<NodeOpti
       [self](const CheckpointRequest& request) { to_role(self, request); },
       [self](const EvaluateRequest& request) { to_role(self, request); },
       [self](const Pause& pause) { to_role(self, pause); },
+      [self](const GroupFormed& group) { to_role(self, group); },
       [self](const NormaliserDelta& delta) {
         if (delta.upwards)
           to_coordinator(self, NormaliserDelta{false, delta.bytes});
@@ -219,6 +231,8 @@ NodeActor::behavior_type node_behavior(Self self, const std::shared_ptr<NodeOpti
         self->state.role = nullptr;
         end(self, ended.error, ended.permanent);
       },
+      [self](const GroupWanted& wanted) { to_coordinator(self, wanted); },
+      [self](const RendezvousRequest& request) { return ask_rendezvous(self, request); },
       [self](beat_atom) { beat(self); },
   };
 }

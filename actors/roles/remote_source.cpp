@@ -28,6 +28,7 @@ class RemoteSource final : public BatchSource {
       : BatchSource(std::move(columns), options),
         peer_name_(std::move(peer_name)),
         ahead_(static_cast<std::size_t>(options.ahead)),
+        follows_(options.follows),
         importance_exponent_(options.importance_exponent),
         weight_scale_(options.weight_scale),
         random_(options.random),
@@ -119,14 +120,14 @@ class RemoteSource final : public BatchSource {
   void begin_order(const std::stop_token& stop) {
     if (orders_.size() >= ahead_) return;
     const std::string reason = with_limiter(
-        [&](const GlobalLimiter& limiter) { return limiter.sample_block_reason(items_); });
+        [&](const GlobalLimiter& limiter) { return limiter.sample_block_reason(counted_); });
     if (!reason.empty()) {
       set_reason(no_shard() ? "no replay shard is there" : reason);
       return;
     }
     replay::Batch* batch = take_empty(stop, milliseconds{0});
     if (batch == nullptr) return;
-    with_limiter([&](GlobalLimiter& limiter) { limiter.commit_sample(items_); });
+    with_limiter([&](GlobalLimiter& limiter) { limiter.commit_sample(counted_); });
     orders_.push_back({});
     orders_.back().batch = batch;
     orders_.back().probabilities.resize(items_);
@@ -248,6 +249,7 @@ class RemoteSource final : public BatchSource {
   }
 
   void send_grants() {
+    if (follows_) return;
     const auto now = Clock::now();
     const auto send = [&](const Grant& grant) {
       Shard& shard = shards_[grant.shard];
@@ -286,6 +288,7 @@ class RemoteSource final : public BatchSource {
 
   const std::string peer_name_;
   const std::size_t ahead_;
+  const bool follows_;
   const double importance_exponent_;
   const replay::WeightScale weight_scale_;
   Random random_;

@@ -129,6 +129,7 @@ RoleActor::behavior_type drive_role(RoleActor::stateful_pointer<RoleState> self,
       [=](const EvaluateRequest& request) { self->state.role->evaluate(request); },
       [=](const Pause& pause) { self->state.role->pause(pause.paused); },
       [=](const NormaliserDelta& delta) { self->state.role->statistics(delta); },
+      [=](const GroupFormed& group) { self->state.role->group(group); },
       [=](const Shutdown&) { end("", false); },
       [=](work_atom) {
         if (auto worked = self->state.role->work(); !worked)

@@ -33,6 +33,7 @@ class RoleBase {
   virtual void pause(bool) {}
   virtual void evaluate(const EvaluateRequest&) {}
   virtual void statistics(const NormaliserDelta&) {}
+  virtual void group(const GroupFormed&) {}
   // One slice of work, some milliseconds; may wait a few for something to do. An error ends the
   // role.
   virtual Result<void> work() = 0;

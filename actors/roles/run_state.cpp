@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "actors/config/checks.hpp"
+
 namespace troupe::actors {
 
 using std::chrono::duration_cast;
@@ -27,7 +29,7 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
       phase_since_(now) {
   // Shards that were added live in nodes of their own; a run that keeps its shards with the learner
   // has the configured ones.
-  if (options_.replay.placement != "own") counters_.shards = 0;
+  if (!shards_apart(options_)) counters_.shards = 0;
   shards_.resize(std::max(shards_.size(), static_cast<std::size_t>(counters_.shards)));
   if (counters_.next_evaluation == 0)
     counters_.next_evaluation = static_cast<std::uint64_t>(options_.evaluation.every);
@@ -83,6 +85,12 @@ std::string RunState::state_of(const std::string& node) const {
       return found->second.restart_at ? "restarting" : "ended";
   }
   return "unknown";
+}
+
+bool RunState::is_current(const std::string& node, std::uint32_t incarnation) const {
+  const auto found = nodes_.find(node);
+  return found != nodes_.end() && found->second.incarnation == incarnation &&
+         found->second.phase != NodePhase::kEnded;
 }
 
 RunState::Node* RunState::find(const std::string& name, std::uint32_t incarnation) {
@@ -157,10 +165,8 @@ void RunState::role_ready(const std::string& name, std::uint32_t incarnation,
     shard = ShardLedger{restored[i], restored[i], 0};
     step_shares_.restart(first_shard + i, restored[i]);
   }
-  if (node->plan.role == "learner") {
-    version_ = version;
-    counters_.epoch = incarnation;
-  }
+  // One of several begins with what the others have, whatever it restored.
+  if (node->plan.role == "learner" && options_.learners.count == 1) version_ = version;
   tell_limits_ = true;
   tell(name, "info", "ready", name + " serves");
 }
@@ -181,16 +187,17 @@ void RunState::shard_reported(std::uint32_t shard, const ShardLedger& ledger, st
   step_shares_.report(shard, ledger.inserted, limit);
 }
 
-bool RunState::is_current(const std::string& name, std::uint32_t incarnation) const {
-  const auto found = nodes_.find(name);
-  return found != nodes_.end() && found->second.incarnation == incarnation &&
-         found->second.phase != NodePhase::kEnded;
-}
-
 void RunState::shard_left(std::uint32_t shard, std::uint64_t inserted) {
   if (shard >= shards_.size() || inserted <= shards_[shard].inserted) return;
   shards_[shard].held += inserted - shards_[shard].inserted;
   shards_[shard].inserted = inserted;
+}
+
+const RunState::Node* RunState::ready_learner() const {
+  if (options_.learners.count == 1) return ready_node("learner");
+  const auto found = nodes_.find(leader_);
+  return found == nodes_.end() || found->second.phase != NodePhase::kReady ? nullptr
+                                                                           : &found->second;
 }
 
 bool RunState::shards_ready() const {
@@ -235,12 +242,13 @@ void RunState::node_ended(const std::string& name, std::uint32_t incarnation,
   tell(name, "error", "gave_up",
        name + " ended (" + cause + ") and has used up its " +
            std::to_string(options_.supervision.restarts) + " restarts");
-  const bool spare = node->plan.role == "environment" &&
-                     std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) {
-                       const Node& other = entry.second;
-                       return other.plan.role == "environment" &&
-                              (other.phase != NodePhase::kEnded || other.restart_at.has_value());
-                     }) >= options_.actors.min;
+  const auto left = std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
+    const Node& other = entry.second;
+    return other.plan.role == node->plan.role &&
+           (other.phase != NodePhase::kEnded || other.restart_at.has_value());
+  });
+  const bool spare = (node->plan.role == "environment" && left >= options_.actors.min) ||
+                     (node->plan.role == "learner" && left >= 1);
   if (!spare) fail(name + " cannot be kept alive: " + cause, now);
 }
 

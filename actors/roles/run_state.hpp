@@ -78,7 +78,6 @@ struct RunCounters {
   std::uint64_t wall_ms = 0;          // of earlier sessions
   std::uint64_t next_evaluation = 0;  // actor steps
   std::map<std::string, std::uint32_t> incarnations;
-  std::uint32_t epoch = 0;              // of the newest learner
   std::vector<std::uint64_t> inserted;  // steps of each shard, lost ones not included
   // Nodes that were added while it ran count on after a resume; 0: as many as configured.
   std::uint32_t shards = 0, actors = 0;
@@ -106,14 +105,14 @@ class RunState {
             std::uint64_t busy_ms, const std::string& busy_with, Time now);
   // `limit`: the steps up to which it inserts now, as LimitSteps told it.
   void shard_reported(std::uint32_t shard, const ShardLedger& ledger, std::uint64_t limit = 0);
-  // Whether it is the life of that node that goes on now.
-  bool is_current(const std::string& node, std::uint32_t incarnation) const;
   // What the shard had inserted when its process ended (StepMark): its last report may be older.
   // Comes before node_ended.
   void shard_left(std::uint32_t shard, std::uint64_t inserted);
   // What the shard's part of this checkpoint holds.
   void shard_cut(std::uint64_t checkpoint, std::uint32_t shard, const ShardLedger& ledger);
   void learner_reported(std::uint64_t version) { version_ = version; }
+  // Of several learners, the one that counts for the run; empty: none does now.
+  void learner_leads(const std::string& node) { leader_ = node; }
   // The version that the learner's part of this checkpoint holds.
   void learner_cut(std::uint64_t checkpoint, std::uint64_t version);
   // `reason` empty: orderly. `permanent`: no restart would help. Comes once per incarnation, when
@@ -162,6 +161,8 @@ class RunState {
   Saved saved() const;
   // Ready environment actors, for flush sizes and displays.
   std::size_t ready(const std::string& role) const;
+  // Whether this is the present life of that node.
+  bool is_current(const std::string& node, std::uint32_t incarnation) const;
   // For the status display: starting | joined | ready | silent | ended | waiting.
   std::string state_of(const std::string& node) const;
 
@@ -211,6 +212,7 @@ class RunState {
             std::string text);
   Node* find(const std::string& name, std::uint32_t incarnation);
   const Node* ready_node(const std::string& role) const;
+  const Node* ready_learner() const;  // the one that leads
   bool all_ended() const;
   // Every shard with a process of its own serves: without one, a checkpoint would lack its table.
   bool shards_ready() const;
@@ -221,6 +223,7 @@ class RunState {
   RunCounters counters_;
   std::vector<ShardLedger> shards_;
   std::uint64_t version_ = 0;
+  std::string leader_;
   Phase phase_ = Phase::kRunning;
   Time started_, last_checkpoint_, phase_since_;
   std::uint64_t next_id_ = 1;

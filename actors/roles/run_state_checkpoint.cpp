@@ -47,8 +47,10 @@ void RunState::begin_checkpoint(Time now, bool final) {
   checkpoint.lost_with_shard = counters_.lost_with_shard;
   last_checkpoint_ = now;
   std::vector<std::string> participants;
+  const Node* learner = ready_learner();
   for (const auto& [name, node] : nodes_)
-    if (node.phase == NodePhase::kReady && !node.killed && node.plan.role != "evaluator") {
+    if (node.phase == NodePhase::kReady && !node.killed && node.plan.role != "evaluator" &&
+        (node.plan.role != "learner" || &node == learner)) {
       participants.push_back(name);
       checkpoint.waiting.insert(name);
     } else if (node.plan.role == "shard") {

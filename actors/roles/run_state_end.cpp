@@ -19,7 +19,7 @@ void RunState::tick_running(Time now) {
     return stop("stop.wall_time reached", false, false, now);
 
   limit_steps();
-  const Node* learner = ready_node("learner");
+  const Node* learner = ready_learner();
   if (options_.checkpoint.every.count() > 0 && !checkpoint_ && learner != nullptr &&
       shards_ready() && now - last_checkpoint_ >= options_.checkpoint.every)
     begin_checkpoint(now, false);
@@ -94,7 +94,7 @@ void RunState::fail(const std::string& reason, Time now) {
 }
 
 void RunState::tick_saving(Time now) {
-  const Node* learner = ready_node("learner");
+  const Node* learner = ready_learner();
   if (learner == nullptr && !checkpoint_)
     final_saved_ = true;  // nothing newer than the last checkpoint
   // A shard that is just starting gets a moment, so that its table is in the last checkpoint.

@@ -1,4 +1,5 @@
 // How a run grows while it goes on.
+#include "actors/config/checks.hpp"
 #include "actors/roles/run_state.hpp"
 
 namespace troupe::actors {
@@ -18,10 +19,10 @@ Result<std::string> RunState::scale(const std::string& role, std::uint32_t count
     return refuse("a run can be scaled in shard and environment, not in \"" + role + "\"");
   std::uint32_t present = 0;
   for (const NodePlan& node : plan_) present += node.role == role ? 1 : 0;
-  if (shards && options_.replay.placement != "own")
-    return refuse(
-        "replay.placement is learner: its shards live in the learner's process and stay " +
-        std::to_string(options_.replay.shards));
+  if (shards && !shards_apart(options_))
+    return refuse("replay.placement is " + options_.replay.placement +
+                  ": its shards live in the learner's process and stay " +
+                  std::to_string(options_.replay.shards));
   const std::int64_t most = shards ? kMostShards : options_.actors.max;
   if (static_cast<std::int64_t>(count) > most)
     return refuse(std::to_string(count) + " nodes of " + role + " are more than " +

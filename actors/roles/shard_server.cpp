@@ -2,6 +2,7 @@
 #include "actors/roles/shard_server.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "actors/messages/data_protocol.hpp"
 #include "actors/roles/batch_message.hpp"
@@ -32,6 +33,15 @@ std::optional<std::array<std::uint64_t, 3>> key_of(std::span<const std::uint8_t>
   std::memcpy(&incarnation, bytes.data() + kOffset + 4, sizeof incarnation);
   std::memcpy(&sequence, bytes.data() + kOffset + 8, sizeof sequence);
   return std::array<std::uint64_t, 3>{worker, incarnation, sequence};
+}
+
+// Of "learner-0.3": 3; 0 where there is none.
+std::uint64_t incarnation_of(const std::string& peer) {
+  std::uint64_t number = 0;
+  const std::size_t dot = peer.rfind('.');
+  if (dot != std::string::npos)
+    std::from_chars(peer.data() + dot + 1, peer.data() + peer.size(), number);
+  return number;
 }
 
 }  // namespace
@@ -168,16 +178,21 @@ void ShardServer::take_from_sampler(const ChannelServer::Received& received) {
   }
 }
 
-// A sampler that came back under the same name starts anew: its predecessor's leave is void.
+// A sampler that came back under the same name starts anew: its predecessor's leave is void, and
+// what a predecessor still says is ignored. Who only says hello, a learner that follows another,
+// allows and forbids nothing.
 void ShardServer::take_grant(const std::string& peer, const Grant& grant) {
   Sampler& sampler = samplers_[peer.substr(0, peer.rfind('.'))];
+  if (incarnation_of(peer) < incarnation_of(sampler.peer)) return;
   if (sampler.peer != peer) sampler = Sampler{.peer = peer, .grant = {}, .told = {}, .told_at = {}};
   if (grant.serial == 0) sampler.told.reset();  // it says hello: it knows nothing
   if (grant.epoch == table_->options().shard_epoch && grant.serial > sampler.grant.serial)
     sampler.grant = grant;
-  std::uint64_t allowed = GlobalLimiter::kUnlimited;
-  for (const auto& [name, other] : samplers_) allowed = std::min(allowed, other.grant.allowed);
-  table_->allow_inserts(allowed);
+  std::optional<std::uint64_t> allowed;
+  for (const auto& [name, other] : samplers_)
+    if (other.grant.serial > 0)
+      allowed = std::min(allowed.value_or(GlobalLimiter::kUnlimited), other.grant.allowed);
+  table_->allow_inserts(allowed.value_or(0));
 }
 
 void ShardServer::take_request(const std::string& peer, std::uint64_t batch_id,
@@ -212,14 +227,13 @@ void ShardServer::answer_requests() {
 void ShardServer::tell_samplers() {
   const auto now = std::chrono::steady_clock::now();
   for (auto& [name, sampler] : samplers_) {
-    if (sampler.told && now - sampler.told_at < kTellEvery) continue;
+    if (now - sampler.told_at < kTellEvery) continue;
     ShardState state = state_of(*table_, restored_);
     state.serial = sampler.grant.serial;
     state.allowed = sampler.grant.allowed;
     if (sampler.told == state && now - sampler.told_at < kTellAgain) continue;
-    if (!samples_->send(sampler.peer, encode_state(state))) continue;
-    sampler.told = state;
-    sampler.told_at = now;
+    sampler.told_at = now;  // also of one that is gone: it is not tried again at once
+    if (samples_->send(sampler.peer, encode_state(state))) sampler.told = state;
   }
 }
 

@@ -56,7 +56,8 @@ class ShardServer {
     std::string peer;
     std::uint64_t batch_id = 0, items = 0;
   };
-  // One that has spoken: a learner, whose successor under the same name takes its place.
+  // One that has spoken: a learner, or the lead of several, whose successor under the same name
+  // takes its place.
   struct Sampler {
     std::string peer;  // with its incarnation
     Grant grant;       // the newest

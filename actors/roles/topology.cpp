@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "actors/config/checks.hpp"
+
 namespace troupe::actors {
 
 std::vector<NodePlan> plan_topology(const RunOptions& options, std::int64_t shards,
@@ -10,7 +12,7 @@ std::vector<NodePlan> plan_topology(const RunOptions& options, std::int64_t shar
   std::vector<NodePlan> nodes;
   for (std::int64_t i = 0; i < options.learners.count; ++i)
     nodes.push_back({"learner-" + std::to_string(i), "learner", static_cast<std::uint32_t>(i)});
-  if (options.replay.placement == "own")
+  if (shards_apart(options))
     for (std::int64_t i = 0; i < std::max(options.replay.shards, shards); ++i)
       nodes.push_back({"shard-" + std::to_string(i), "shard", static_cast<std::uint32_t>(i)});
   for (std::int64_t i = 0; i < std::max(options.actors.count, actors); ++i)

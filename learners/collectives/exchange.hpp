@@ -26,7 +26,8 @@ class Exchange {
   // In place. kSum, kMin or kMax; equal inputs give equal bits, the same on every rank.
   virtual Result<void> reduce(Elements values, ReduceOp op) = 0;
   virtual Result<void> broadcast(std::span<std::uint8_t> bytes, int from) = 0;
-  // Tells whoever waits for this rank that it will not come, and why. Does not wait.
+  // Tells whoever waits for this rank that it will not come, and why. May wait for the transport to
+  // take the words, no longer than the exchange's timeout.
   virtual void leave(std::string_view reason) = 0;
 };
 

@@ -1,4 +1,5 @@
-// Implements updates and publication; checkpoints are in checkpoint.cpp.
+// Implements updates and publication; groups are in learner_group.cpp, checkpoints in
+// learner_checkpoint.cpp.
 #include "learners/d4pg/learner.hpp"
 
 #include <stdexcept>
@@ -7,6 +8,8 @@
 
 namespace troupe::learners {
 namespace {
+
+constexpr std::uint64_t kCompareEvery = 100;  // updates of a group
 
 BatchRows slice(const BatchRows& rows, std::int64_t first, std::int64_t count,
                 const D4pgModel& model) {
@@ -36,14 +39,13 @@ D4pgLearner::D4pgLearner(const LearnerOptions& options, const LearnerContext& co
                          .deterministic = context.deterministic};
   replicas_.resize(static_cast<std::size_t>(replicas));
   totals_.resize(replicas_.size());
-  local_ = make_local_replicas(replicas, static_cast<int>(options.threads));
   // Replicas are made on the threads that use them, so that their memory lies near.
-  const Result<void> made =
-      local_->run(0, [&](int i, ReplicaContext& context_of_replica) -> Result<void> {
-        replicas_[static_cast<std::size_t>(i)] =
-            std::make_unique<D4pgReplica>(model_, context_of_replica, step, context_.seed);
-        return {};
-      });
+  const Result<void> made = replicate({}).and_then([&] {
+    return replicator_->run([&](int i, ReplicaContext&) {
+      replicas_[static_cast<std::size_t>(i)] =
+          std::make_unique<D4pgReplica>(model_, step, context_.seed);
+    });
+  });
   if (!made) throw std::runtime_error(made.error().message);
   if (model_.options.normalise_observations) rescale();
 }
@@ -77,13 +79,15 @@ BatchRows D4pgLearner::rows_of(const replay::Batch& batch) {
   std::span<const float> observation = batch.floats("observation");
   std::span<const float> next = batch.floats("next_observation");
   if (scale_) {
-    scale_->apply(observation, scaled_);
-    scale_->apply(next, next_scaled_);
-    observation = scaled_;
-    next = next_scaled_;
+    const std::span<float> scaled = std::span(scaled_).first(observation.size());
+    const std::span<float> next_scaled = std::span(next_scaled_).first(next.size());
+    scale_->apply(observation, scaled);
+    scale_->apply(next, next_scaled);
+    observation = scaled;
+    next = next_scaled;
   }
   return {.count = batch.items(),
-          .global_count = batch.items(),
+          .global_count = model_.options.batch,
           .observation = observation.data(),
           .action = batch.floats("action").data(),
           .reward = batch.floats("reward").data(),
@@ -93,21 +97,27 @@ BatchRows D4pgLearner::rows_of(const replay::Batch& batch) {
 }
 
 Result<UpdateReport> D4pgLearner::update(const replay::Batch& batch) {
+  if (!replicator_) return fail(ErrorCode::kUnavailable, "The learner is between two groups.");
   if (Result<void> fits = check(batch); !fits) return tl::unexpected(fits.error());
+  if (Result<void> shared = share_statistics(); !shared) return tl::unexpected(shared.error());
   const BatchRows rows = rows_of(batch);
   const bool metrics = (version() + 1) % static_cast<std::uint64_t>(options_.metrics_every) == 0;
   std::vector<float> losses(static_cast<std::size_t>(rows.count));
-  const std::int64_t share = rows.count / replicas();
-  const Result<void> updated = local_->run(version() + 1, [&](int i, ReplicaContext&) {
+  const Result<void> updated = replicator_->step([&](int i, ReplicaContext& context) {
     const auto index = static_cast<std::size_t>(i);
-    const auto part = std::span(losses).subspan(index * static_cast<std::size_t>(share),
-                                                static_cast<std::size_t>(share));
+    const std::int64_t first = rows_before(i) - rows_before(0);
+    const std::int64_t count = rows_before(i + 1) - rows_before(i);
+    const auto part =
+        std::span(losses).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     return replicas_[index]
-        ->update(slice(rows, i * share, share, model_), part, metrics)
+        ->update(context, slice(rows, first, count, model_), part, metrics)
         .map([&](const UpdateTotals& totals) { totals_[index] = totals; });
   });
   if (!updated) return tl::unexpected(updated.error());
-  return report(std::move(losses), metrics);
+  UpdateReport done = report(std::move(losses), metrics);
+  if (done.compared = group_.size > 1 && version() % kCompareEvery == 0; done.compared)
+    if (Result<void> equal = compare(); !equal) return tl::unexpected(equal.error());
+  return done;
 }
 
 UpdateReport D4pgLearner::report(std::vector<float> losses, bool metrics) const {
@@ -117,7 +127,7 @@ UpdateReport D4pgLearner::report(std::vector<float> losses, bool metrics) const 
   if (!metrics) return report;
   const UpdateTotals& totals = totals_.front();  // equal on every replica
   const StepOutputs& sums = totals.sums;
-  const auto items = static_cast<double>(batch_size());
+  const auto items = static_cast<double>(model_.options.batch);
   report.metrics = {{"critic_loss", sums.critic_loss / items},
                     {"policy_loss", sums.policy_loss / items},
                     {"q_mean", sums.q / items},
@@ -165,7 +175,7 @@ void D4pgLearner::rescale() {
   const std::vector<float> mean_values(statistics_.mean().begin(), statistics_.mean().end());
   const std::vector<float> variance_values(variance.begin(), variance.end());
   scale_.emplace(mean_values, variance_values);
-  scaled_.resize(static_cast<std::size_t>(batch_size() * model_.observation));
+  scaled_.resize(static_cast<std::size_t>(model_.options.batch * model_.observation));
   next_scaled_.resize(scaled_.size());
 }
 

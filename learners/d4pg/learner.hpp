@@ -1,4 +1,5 @@
-// The D4PG learner: replicas on threads of their own, one batch at a time. Belongs to one thread.
+// The D4PG learner: replicas on threads of their own, alone or in a group of learners, one batch at
+// a time. Belongs to one thread.
 #pragma once
 
 #include <memory>
@@ -7,7 +8,7 @@
 
 #include "learners/d4pg/replica.hpp"
 #include "learners/learner.hpp"
-#include "learners/replicas/local_replicas.hpp"
+#include "learners/replicas/replicator.hpp"
 #include "models/inference/normaliser.hpp"
 
 namespace troupe::learners {
@@ -24,8 +25,10 @@ class D4pgLearner final : public Learner {
   D4pgLearner(const LearnerOptions& options, const LearnerContext& context);
 
   std::vector<Column> batch_columns() const override;
-  std::int64_t batch_size() const override { return model_.options.batch; }
+  std::int64_t batch_size() const override { return rows_before(replicas()) - rows_before(0); }
   Result<UpdateReport> update(const replay::Batch& batch) override;
+  Result<void> join(const LearnerGroup& group) override;
+  Result<bool> all_ready(bool ready) override;
   models::ParameterSetPtr parameters() const override;
   Result<void> merge_observations(std::span<const std::uint8_t> delta) override;
   std::uint64_t version() const override { return replicas_.front()->updates(); }
@@ -40,16 +43,26 @@ class D4pgLearner final : public Learner {
   UpdateReport report(std::vector<float> losses, bool metrics) const;
   void rescale();
 
+  // In a group; learner_group.cpp.
+  Result<void> replicate(const LearnerGroup& group);
+  // Rows of the global batch that belong to replicas before local replica `index`.
+  std::int64_t rows_before(std::int64_t index) const;
+  Result<void> agree();
+  Result<void> share_statistics();
+  Result<void> compare();
+
   LearnerOptions options_;
   LearnerContext context_;
   D4pgModel model_;
+  LearnerGroup group_;  // of one learner while it trains alone
   std::vector<std::unique_ptr<D4pgReplica>> replicas_;
   std::vector<UpdateTotals> totals_;  // of the replicas, in the last update
   models::RunningStatistics statistics_;
   std::optional<models::ObservationScale> scale_;  // when the normaliser is on
   std::vector<float> scaled_, next_scaled_;        // [batch, observation]
   Random random_;
-  std::unique_ptr<LocalReplicas> local_;  // last: its threads end before what they use
+  // Last: its threads end before what they use. Null between two groups.
+  std::unique_ptr<Replicator> replicator_;
 };
 
 }  // namespace troupe::learners

@@ -23,27 +23,26 @@ AdamMoments zero_moments(const models::FlatLayout& layout) {
 
 }  // namespace
 
-D4pgReplica::D4pgReplica(const D4pgModel& model, ReplicaContext& context, const StepContext& step,
-                         std::uint64_t seed)
+D4pgReplica::D4pgReplica(const D4pgModel& model, const StepContext& step, std::uint64_t seed)
     : model_(model),
       networks_(model),
       policy_moments_(zero_moments(model.policy_layout)),
       critic_moments_(zero_moments(model.critic_layout)),
-      context_(context),
       sums_(at::zeros({6}, at::kDouble)) {
   Random random(stream_seed(seed, "initialise"));
   networks_.initialise(model, random);
   step_ = make_step(model, networks_, step);
 }
 
-Result<UpdateTotals> D4pgReplica::update(const BatchRows& rows, std::span<float> item_loss,
-                                         bool want_metrics) {
+Result<UpdateTotals> D4pgReplica::update(ReplicaContext& context, const BatchRows& rows,
+                                         std::span<float> item_loss, bool want_metrics) {
   UpdateTotals totals;
   totals.sums.want_metrics = want_metrics;
   totals.sums.item_loss = item_loss;
   if (Result<void> computed = step_->compute(rows, totals.sums); !computed)
     return tl::unexpected(computed.error());
-  if (Result<void> reduced = reduce(totals); !reduced) return tl::unexpected(reduced.error());
+  if (Result<void> reduced = reduce(context, totals); !reduced)
+    return tl::unexpected(reduced.error());
 
   totals.critic_norm = std::sqrt(squared_norm(floats(networks_.critic.gradient())));
   totals.policy_norm = std::sqrt(squared_norm(floats(networks_.policy.gradient())));
@@ -59,8 +58,19 @@ Result<UpdateTotals> D4pgReplica::update(const BatchRows& rows, std::span<float>
   return totals;
 }
 
-Result<void> D4pgReplica::reduce(UpdateTotals& totals) {
-  if (context_.replicas_in_sync() == 1) return {};
+std::vector<at::Tensor> D4pgReplica::state() {
+  std::vector<at::Tensor> state = {networks_.policy.values(), networks_.critic.values(),
+                                   networks_.target_policy.values(),
+                                   networks_.target_critic.values()};
+  for (AdamMoments* moments : {&policy_moments_, &critic_moments_})
+    for (std::vector<float>* values : {&moments->first, &moments->second})
+      state.push_back(
+          at::from_blob(values->data(), {static_cast<std::int64_t>(values->size())}, at::kFloat));
+  return state;
+}
+
+Result<void> D4pgReplica::reduce(ReplicaContext& context, UpdateTotals& totals) {
+  if (context.replicas_in_sync() == 1) return {};
   StepOutputs& sums = totals.sums;
   const std::array<double*, 6> fields = {
       &sums.critic_loss, &sums.policy_loss,  &sums.q,
@@ -69,8 +79,8 @@ Result<void> D4pgReplica::reduce(UpdateTotals& totals) {
   for (std::size_t i = 0; i < fields.size(); ++i) scratch[i] = *fields[i];
   const std::array<at::Tensor, 3> tensors = {networks_.critic.gradient(),
                                              networks_.policy.gradient(), sums_};
-  Result<void> reduced =
-      context_.collective().all_reduce(tensors, ReduceOp::kSum, "gradients of D4PG");
+  Result<void> reduced = context.collective().all_reduce(
+      tensors, ReduceOp::kSum, "gradients of D4PG's update " + std::to_string(updates_ + 1));
   for (std::size_t i = 0; i < fields.size(); ++i) *fields[i] = scratch[i];
   return reduced;
 }

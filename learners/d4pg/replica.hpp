@@ -25,13 +25,17 @@ struct UpdateTotals {
 
 class D4pgReplica {
  public:
-  // Initialises from `seed`, alike on every replica. `context` outlives the replica.
-  D4pgReplica(const D4pgModel& model, ReplicaContext& context, const StepContext& step,
-              std::uint64_t seed);
+  // Initialises from `seed`, alike on every replica.
+  D4pgReplica(const D4pgModel& model, const StepContext& step, std::uint64_t seed);
 
-  // Gradients over `rows`, reduced over all replicas, clipped and applied; targets are copied every
-  // target_period updates. kNotFinite: nothing was applied on any replica.
-  Result<UpdateTotals> update(const BatchRows& rows, std::span<float> item_loss, bool want_metrics);
+  // Gradients over `rows`, reduced over all replicas that `context` is in sync with, clipped and
+  // applied; targets are copied every target_period updates. Any error: nothing was applied here,
+  // and kNotFinite: on no replica.
+  Result<UpdateTotals> update(ReplicaContext& context, const BatchRows& rows,
+                              std::span<float> item_loss, bool want_metrics);
+
+  // Parameters, targets and moments in one order, as they lie in memory.
+  std::vector<at::Tensor> state();
 
   // Of parameters, targets, moments and counter: equal bits, equal hash.
   std::uint64_t state_hash() const;
@@ -45,14 +49,13 @@ class D4pgReplica {
   void set_updates(std::uint64_t updates) { updates_ = updates; }
 
  private:
-  Result<void> reduce(UpdateTotals& totals);
+  Result<void> reduce(ReplicaContext& context, UpdateTotals& totals);
   Result<void> check_finite(const UpdateTotals& totals) const;
   void apply(const models::FlatParameters& network, AdamMoments& moments, double rate, double norm);
 
   const D4pgModel& model_;
   D4pgNetworks networks_;
   AdamMoments policy_moments_, critic_moments_;
-  ReplicaContext& context_;
   std::unique_ptr<D4pgStep> step_;
   at::Tensor sums_;  // f64 scratch of reduce
   std::uint64_t updates_ = 0;

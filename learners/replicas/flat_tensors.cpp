@@ -36,19 +36,21 @@ at::Tensor FlatTensors::view(const at::Tensor& flat, std::size_t i) const {
 }
 
 void FlatTensors::collect_gradients() {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) collect_gradient(i);
+}
+
+void FlatTensors::collect_gradient(std::size_t i) {
   const c10::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    at::Tensor& gradient = parameters_[i].mutable_grad();
-    const at::Tensor home = view(gradients_, i);
-    if (gradient.defined() && gradient.const_data_ptr() == home.const_data_ptr() &&
-        gradient.is_contiguous())
-      continue;
-    if (gradient.defined())
-      home.copy_(gradient);
-    else
-      home.zero_();
-    gradient = home;
-  }
+  at::Tensor& gradient = parameters_[i].mutable_grad();
+  const at::Tensor home = view(gradients_, i);
+  if (gradient.defined() && gradient.const_data_ptr() == home.const_data_ptr() &&
+      gradient.is_contiguous())
+    return;
+  if (gradient.defined())
+    home.copy_(gradient);
+  else
+    home.zero_();
+  gradient = home;
 }
 
 void FlatTensors::zero_gradients() {

@@ -27,8 +27,10 @@ class FlatTensors {
   const std::vector<FlatSlice>& slices() const { return slices_; }
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
 
-  // Brings gradients back that were put elsewhere, by code that assigned or dropped them.
+  // Brings gradients back that were put elsewhere, by code that assigned or dropped them or by a
+  // backward pass that builds a graph; or that of parameter `i` alone.
   void collect_gradients();
+  void collect_gradient(std::size_t i);
   void zero_gradients();
 
  private:

@@ -11,20 +11,23 @@
 
 namespace troupe::learners {
 
-// Runs after a parameter's gradient was accumulated.
+// Runs after a parameter's gradient was accumulated; a pass that builds a graph puts it elsewhere.
 class GradientReducer::ReadyHook final : public torch::autograd::FunctionPostHook {
  public:
-  ReadyHook(GradientReducer& reducer, std::size_t bucket) : reducer_(reducer), bucket_(bucket) {}
+  ReadyHook(GradientReducer& reducer, std::size_t bucket, FlatTensors& flat, std::size_t parameter)
+      : reducer_(reducer), bucket_(bucket), flat_(flat), parameter_(parameter) {}
   torch::autograd::variable_list operator()(
       const torch::autograd::variable_list& outputs,
       const torch::autograd::variable_list& /*inputs*/) override {
-    reducer_.ready(bucket_);
+    reducer_.ready(bucket_, flat_, parameter_);
     return outputs;
   }
 
  private:
   GradientReducer& reducer_;
   std::size_t bucket_;
+  FlatTensors& flat_;
+  std::size_t parameter_;
 };
 
 GradientReducer::GradientReducer(std::vector<FlatTensors>& flat, Collective& collective,
@@ -66,8 +69,8 @@ void GradientReducer::make_buckets(FlatTensors& flat) {
     if (options_.bucket_bytes > 0)
       for (std::size_t i = first; i < last; ++i) {
         auto accumulator = torch::autograd::impl::grad_accumulator(flat.parameters()[i]);
-        const std::uintptr_t key =
-            accumulator->add_post_hook(std::make_unique<ReadyHook>(*this, buckets_.size()));
+        const std::uintptr_t key = accumulator->add_post_hook(
+            std::make_unique<ReadyHook>(*this, buckets_.size(), flat, i));
         hooks_.push_back({std::move(accumulator), key});
       }
     buckets_.push_back(std::move(bucket));
@@ -86,7 +89,7 @@ void GradientReducer::begin(const std::string& call) {
   armed_ = options_.bucket_bytes > 0;
 }
 
-void GradientReducer::ready(std::size_t index) {
+void GradientReducer::ready(std::size_t index, FlatTensors& flat, std::size_t parameter) {
   std::unique_lock lock(mutex_);
   if (!armed_) return;  // another optimizer's backward pass
   Bucket& bucket = buckets_[index];
@@ -94,6 +97,7 @@ void GradientReducer::ready(std::size_t index) {
     late_ = true;
     return;
   }
+  flat.collect_gradient(parameter);
   --bucket.missing;
   launch(lock);
 }

@@ -46,7 +46,8 @@ class GradientReducer {
   class ReadyHook;
 
   void make_buckets(FlatTensors& flat);
-  void ready(std::size_t bucket);  // called by the backward pass, for each parameter once
+  // Called by the backward pass, for each parameter once.
+  void ready(std::size_t bucket, FlatTensors& flat, std::size_t parameter);
   void launch(std::unique_lock<std::mutex>& lock);
   Result<void> reduce(Bucket& bucket, const std::string& call) const;
   void run();

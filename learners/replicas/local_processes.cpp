@@ -22,7 +22,8 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 constexpr std::uint32_t kLargestFrame = 32 << 20;
 
-// False: the other end is closed, or the deadline passed.
+// False: the other end is closed, or the deadline passed. Descriptors do not block: a pipe with
+// room for a byte is ready, and a write of more would wait for the reader whatever the deadline.
 bool move_all(int descriptor, std::span<std::uint8_t> bytes, bool reading, Deadline deadline) {
   while (!bytes.empty()) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -33,6 +34,7 @@ bool move_all(int descriptor, std::span<std::uint8_t> bytes, bool reading, Deadl
     if (ready <= 0) return false;
     const ssize_t moved = reading ? ::read(descriptor, bytes.data(), bytes.size())
                                   : ::write(descriptor, bytes.data(), bytes.size());
+    if (moved < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (moved <= 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(moved));
   }
@@ -89,7 +91,7 @@ struct Ends {
 
 std::array<int, 2> make_pipe() {
   std::array<int, 2> ends;
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0)
     throw std::system_error(errno, std::generic_category(), "pipe");
   return ends;
 }

@@ -16,8 +16,14 @@ Result<std::uint64_t> agree_on_state(Collective& collective, std::uint64_t appli
   int source = 0;
   for (int rank = 1; rank < collective.size(); ++rank)
     if (updates[rank] > updates[source]) source = rank;
-  if (Result<void> taken = collective.broadcast(state, source, "state of the group"); !taken)
+  // Into copies: who gave it may die at it, and half of its state with half of one's own is none.
+  std::vector<at::Tensor> whole;
+  for (const at::Tensor& tensor : state)
+    whole.push_back(collective.rank() == source ? tensor : tensor.clone());
+  if (Result<void> taken = collective.broadcast(whole, source, "state of the group"); !taken)
     return tl::unexpected(taken.error());
+  if (collective.rank() != source)
+    for (std::size_t i = 0; i < state.size(); ++i) state[i].copy_(whole[i]);
   return static_cast<std::uint64_t>(updates[source]);
 }
 

@@ -16,6 +16,8 @@ namespace troupe::learners {
 // Plain value; what the pointers and functions refer to outlives the Replicator.
 struct Processes {
   int index = 0, count = 1;
+  // Of this process: higher than that of whoever had the index before it.
+  std::uint32_t incarnation = 0;
   // Needed when there are several, but for `links`. Every computation, and every generation of one,
   // has keys of its own: `name` is in front of them.
   std::shared_ptr<RequestLink> rendezvous{};

@@ -87,6 +87,7 @@ Result<std::unique_ptr<Replicator>> Replicator::make(const ReplicationOptions& o
     replicator->servers_ = std::make_shared<ParameterServerRegime>(
         ParameterServerRegimeOptions{.servers = layout->servers,
                                      .staleness = static_cast<std::uint64_t>(options.staleness),
+                                     .worker_incarnation = processes.incarnation,
                                      .timeout = options.timeout,
                                      .services = processes.parameter_services});
     regime = replicator->servers_;
@@ -156,6 +157,12 @@ Result<std::vector<Tensors>> Replicator::step(const std::string& name) {
       });
   if (!done) return stop(done.error());
   return reports;
+}
+
+Result<void> Replicator::step(const LocalReplicas::Work& work) {
+  const Result<void> done = replicas_->run(++steps_, work);
+  if (!done && done.error().code != ErrorCode::kNotFinite) return stop(done.error());
+  return done;
 }
 
 Result<void> Replicator::run(const std::function<void(int, ReplicaContext&)>& work) {

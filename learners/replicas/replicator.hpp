@@ -42,6 +42,10 @@ class Replicator {
   // come on every process; kNotFound: the inputs of this one are at an end.
   Result<std::vector<Tensors>> step(const std::string& name = "train");
 
+  // One step as work of one's own, for code that moves no inputs as tensors and works with results.
+  // kNotFinite from every replica is no end: all see it alike, and may go on.
+  Result<void> step(const LocalReplicas::Work& work);
+
   // Outside of steps: work(index, context) on the threads of this process's replicas.
   Result<void> run(const std::function<void(int, ReplicaContext&)>& work);
 

@@ -113,7 +113,7 @@ TEST_F(BadInputTest, WrongKindsAreToldWhatIsAllowed) {
   EXPECT_EQ(error("replay: {selector: {queue: 3}}\n"),
             "config.yaml:2: replay.selector expects one of uniform, prioritised, found a mapping");
   EXPECT_THAT(error("replay: {placement: lerner}\n"),
-              HasSubstr("allowed: learner, own; did you mean learner?"));
+              HasSubstr("allowed: auto, learner, own; did you mean learner?"));
   EXPECT_THAT(
       error("replay: {samples_per_insert: {queue: 100}}\n"),
       HasSubstr("replay.samples_per_insert expects a number (at least 0), found a mapping"));

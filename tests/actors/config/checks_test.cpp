@@ -37,6 +37,31 @@ TEST(ChecksTest, ActorCountsAreOrdered) {
   EXPECT_THAT(error(options), HasSubstr("actors.count 2 is more than actors.max 1"));
 }
 
+TEST(ChecksTest, SeveralLearnersNeedWhatIsTrueOfSeveral) {
+  RunOptions options = good_options();
+  options.learners.count = 2;
+  EXPECT_EQ(error(options), "accepted");
+  EXPECT_TRUE(shards_apart(options));
+  EXPECT_FALSE(shards_apart(good_options()));
+  options.replay.placement = "learner";
+  EXPECT_THAT(error(options), HasSubstr("learners.count is 2, but replay.placement is learner"));
+  options.replay.placement = "own";
+  options.deterministic = true;
+  EXPECT_THAT(error(options), HasSubstr("learners.count: 1 and learners.replicas: 2"));
+  options.deterministic = false;
+  options.job = "null";
+  EXPECT_THAT(error(options), HasSubstr("the job null has nothing that could be in step"));
+  options.job = "d4pg";
+  options.replay.selector = "prioritised";
+  EXPECT_THAT(error(options), HasSubstr("write replay.weight_scale: table"));
+  options.replay.weight_scale = "table";
+  EXPECT_EQ(error(options), "accepted");
+  options.learners.count = 3;
+  options.learners.learner.replicas = 5;
+  EXPECT_THAT(error(options), HasSubstr("d4pg.batch 256 does not divide by learners.count x "
+                                        "learners.replicas = 15; the remainder is 1"));
+}
+
 TEST(ChecksTest, WithoutEnvironmentActorsThereMustBeAFileAndIsNoRatio) {
   RunOptions options = good_options();
   options.actors.count = 0;

@@ -64,6 +64,10 @@ TEST_F(MessagesTest, NodeMessagesKeepTheirFields) {
   EXPECT_EQ(round_trip(EvaluationDone{"n", 1, 2, 3, "{}", "e"}).error, "e");
   EXPECT_EQ(round_trip(Event{"n", "warning", "kind", "text"}).text, "text");
   EXPECT_EQ(round_trip(RoleEnded{"n", 1, "why"}).error, "why");
+  const auto wanted = round_trip(GroupWanted{"learner-1", 2, 3, "why"});
+  EXPECT_EQ(wanted.generation, 3U);
+  EXPECT_EQ(wanted.reason, "why");
+  EXPECT_EQ(round_trip(RendezvousRequest{3, {1, 2}}).bytes, (std::vector<std::uint8_t>{1, 2}));
   EXPECT_EQ(round_trip(NormaliserDelta{true, {1, 2}}).bytes, (std::vector<std::uint8_t>{1, 2}));
 }
 
@@ -87,6 +91,11 @@ TEST_F(MessagesTest, CoordinatorMessagesKeepTheirFields) {
   EXPECT_EQ(round_trip(EvaluateRequest{1, 2, 3}).version, 3U);
   EXPECT_TRUE(round_trip(Pause{true}).paused);
   EXPECT_EQ(round_trip(Shutdown{"r"}).reason, "r");
+  const auto group = round_trip(GroupFormed{7, 1, 2});
+  EXPECT_EQ(group.generation, 7U);
+  EXPECT_EQ(group.rank, 1U);
+  EXPECT_EQ(group.size, 2U);
+  EXPECT_EQ(round_trip(RendezvousAnswer{{4, 5}}).bytes, (std::vector<std::uint8_t>{4, 5}));
   EXPECT_TRUE(round_trip(StopRequest{"r", true, true}).hurry);
   EXPECT_EQ(round_trip(NodeState{"n", "r", "s", 5, true}).pid, 5);
   EXPECT_EQ(round_trip(RunPhase{"finished", "r", 1, 2}).version, 2U);

@@ -56,6 +56,56 @@ TEST(LedShards, InsertOnlyAsFarAsTheSamplerAllowsAndGoOnWhenItSamples) {
   EXPECT_TRUE(eventually([&] { return inserted() == 52; })) << inserted();
 }
 
+TEST(LedShards, ALearnerThatFollowsDrawsWithoutASayInWhatIsInserted) {
+  std::vector<std::unique_ptr<Shard>> shards;
+  shards.push_back(std::make_unique<Shard>(led_table(0)));
+  const auto inserted = [&] { return shards[0]->table().statistics().inserted_items; };
+  const auto actor = open_channel_client(shards[0]->server->data_endpoint(), "actor-0.1").value();
+  SourceOptions following = source_options(2, {10, 0, 0});
+  following.counted = 4;
+  following.follows = true;
+  const auto follower = remote_source(shards, following, "learner-1.1");
+  for (std::uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(actor->send(segment(episode(i, 2, 1))));
+  std::this_thread::sleep_for(milliseconds{50});
+  EXPECT_EQ(inserted(), 0U);  // nobody leads
+  // SPI 1, min size 10, error buffer 6: 16 items without a sample. Each batch of 2 counts 4.
+  SourceOptions leading = source_options(2, {10, 1, 6});
+  leading.counted = 4;
+  const auto leader = remote_source(shards, leading, "learners.1");
+  for (int i = 0; i < 3; ++i) {
+    replay::Batch* of_leader = leader->next(kPatience);
+    replay::Batch* of_follower = follower->next(kPatience);
+    ASSERT_NE(of_leader, nullptr) << leader->waiting_on();
+    ASSERT_NE(of_follower, nullptr) << follower->waiting_on();
+    EXPECT_EQ(of_leader->items(), 2);
+    leader->release(of_leader);
+    follower->release(of_follower);
+  }
+  EXPECT_TRUE(eventually([&] { return inserted() >= 28; })) << inserted();  // 16 + 3 x 4
+  EXPECT_NE(leader->save_limiter().find("\"samples\": 12"), std::string::npos);
+}
+
+TEST(LedShards, ObeyTheNewestLifeOfASamplerAlone) {
+  std::vector<std::unique_ptr<Shard>> shards;
+  shards.push_back(std::make_unique<Shard>(led_table(0)));
+  const auto channel = [&](const std::string& name) {
+    return open_channel_client(shards[0]->server->sample_endpoint(), name).value();
+  };
+  const auto told = [](ChannelClient& client) {
+    while (const auto message = client.receive(kPatience))
+      if (const auto state = decode_state(*message)) return *state;
+    return ShardState{};
+  };
+  const std::uint32_t epoch = shards[0]->table().options().shard_epoch;
+  const auto older = channel("learners.3"), newer = channel("learners.4");
+  ASSERT_TRUE(newer->send(encode_grant({0, epoch, 1, 100})));
+  ASSERT_TRUE(eventually([&] { return told(*newer).allowed == 100; }));
+  ASSERT_TRUE(older->send(encode_grant({0, epoch, 9, 5})));  // thawed, it believes that it leads
+  ASSERT_TRUE(newer->send(encode_grant({0, epoch, 2, 200})));
+  EXPECT_TRUE(eventually([&] { return told(*newer).allowed == 200; }));
+  EXPECT_FALSE(older->receive(milliseconds{50}));
+}
+
 TEST(LedShards, AReplacementFillsUpAndKeepsTheRatio) {
   std::vector<std::unique_ptr<Shard>> shards;
   for (std::uint32_t i = 0; i < 2; ++i) shards.push_back(std::make_unique<Shard>(led_table(i)));

@@ -60,6 +60,27 @@ TEST(RunState, EndsAtOnceWhenANodeCannotStartForAReasonThatStays) {
   EXPECT_EQ(world.all<EndRun>()[0].text, "actor-0 cannot start: unknown environment");
 }
 
+TEST(RunState, LetsOneOfSeveralLearnersCountAndWriteAndGoesOnWithoutTheOthers) {
+  RunOptions two = options();
+  two.learners.count = 2;
+  two.supervision.restarts = 0;
+  World world(two);
+  ASSERT_EQ(world.count<StartNode>(), 6);  // the shard has a process of its own
+  world.serve_all(0, 40);
+  EXPECT_EQ(world.run().version(), 0U);  // whoever restored most is not known yet
+  world.pass(seconds{61});
+  EXPECT_EQ(world.count<BeginCheckpoint>(), 0);  // nobody leads
+  world.run().learner_leads("learner-1");
+  world.pass(milliseconds{100});
+  ASSERT_EQ(world.count<BeginCheckpoint>(), 1);
+  EXPECT_THAT(world.all<BeginCheckpoint>()[0].participants,
+              testing::UnorderedElementsAre("learner-1", "shard-0", "actor-0", "actor-1"));
+  world.end("learner-0", "killed");
+  EXPECT_EQ(world.run().phase(), RunState::Phase::kRunning);
+  world.end("learner-1", "killed");
+  EXPECT_NE(world.run().phase(), RunState::Phase::kRunning);
+}
+
 TEST(RunState, LimitsTheOnlyShardToTheStepsThatTheRunStillLacks) {
   World world(options());
   world.serve_all(1000);
@@ -180,7 +201,7 @@ TEST(RunStateScale, SaysWhyNot) {
   EXPECT_THAT(why("shard", 3), testing::HasSubstr("stopping: stop.actor_steps reached"));
   World together(options());
   EXPECT_THAT(together.run().scale("shard", 2, together.now()).error().message,
-              testing::HasSubstr("replay.placement is learner"));
+              testing::HasSubstr("live in the learner's process"));
 }
 
 TEST(RunStateScale, AddedNodesAreThereAgainAfterAResume) {

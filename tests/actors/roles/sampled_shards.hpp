@@ -37,8 +37,9 @@ class Shard {
 };
 
 inline std::unique_ptr<BatchSource> remote_source(const std::vector<std::unique_ptr<Shard>>& shards,
-                                                  const SourceOptions& options) {
-  auto source = make_remote_source(shards.front()->table().batch_columns(), "learner-0.1", options);
+                                                  const SourceOptions& options,
+                                                  const std::string& name = "learner-0.1") {
+  auto source = make_remote_source(shards.front()->table().batch_columns(), name, options);
   std::vector<std::string> endpoints;
   for (const auto& shard : shards) endpoints.push_back(shard->server->sample_endpoint());
   source->set_endpoints(endpoints);

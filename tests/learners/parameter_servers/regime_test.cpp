@@ -215,7 +215,8 @@ class Host {
 
 // Trains in two processes of two replicas, each a group; process 1 is killed at `death`, if any.
 // True: this process learned and its ledger agrees with what the servers say.
-bool train_in_process(int index, const std::shared_ptr<RequestLink>& link, int death) {
+bool train_in_process(int index, const std::shared_ptr<RequestLink>& link, int death,
+                      std::uint32_t incarnation = 0) {
   at::set_num_threads(1);
   ::alarm(280);  // a hang fails
   const auto service = [&](int, int server) {
@@ -225,6 +226,7 @@ bool train_in_process(int index, const std::shared_ptr<RequestLink>& link, int d
   };
   const Processes processes{.index = index,
                             .count = 2,
+                            .incarnation = incarnation,
                             .rendezvous = std::make_shared<AddressedLink>(link, 0),
                             .parameter_services = service};
   const auto replicator = Replicator::make(
@@ -255,6 +257,35 @@ TEST(ParameterServerRegime, GoesOnWhenAWorkersProcessIsKilled) {
   for (const auto& [index, server] : host.servers) {
     EXPECT_EQ(server->state({1, 0})->applied, 50U);
     EXPECT_EQ(server->telemetry().version, 50 + server->state({0, 0})->applied);
+  }
+}
+
+TEST(ParameterServerRegime, CountsAWorkerThatWasStartedAgainFromItsFirstUpdate) {
+  Host host(0);
+  const auto run = [&](int death, std::uint32_t incarnation) {
+    return run_local_processes(
+        1,
+        [=](int, std::shared_ptr<RequestLink> link) {
+          return train_in_process(1, link, death, incarnation) ? 0 : 1;
+        },
+        {.answer = [&](std::span<const std::uint8_t> request) { return host.answer(request); }})[0];
+  };
+  // Group 0 gives the first values.
+  EXPECT_TRUE(run_local_processes(1,
+                                  [](int, std::shared_ptr<RequestLink> link) {
+                                    return train_in_process(0, link, 0) ? 0 : 1;
+                                  },
+                                  {.answer =
+                                       [&](std::span<const std::uint8_t> request) {
+                                         return host.answer(request);
+                                       }})[0]
+                  .clean());
+  EXPECT_TRUE(run(50, 1).killed_by(SIGKILL));
+  for (const auto& [index, server] : host.servers) EXPECT_EQ(server->telemetry().version, 350U);
+  EXPECT_TRUE(run(0, 2).clean());
+  for (const auto& [index, server] : host.servers) {
+    EXPECT_EQ(server->telemetry().version, 650U);
+    EXPECT_EQ(server->state({1, 2})->applied, 300U);
   }
 }
 

@@ -13,8 +13,8 @@ namespace troupe::learners {
 namespace {
 
 // A chain of layers on data that differs from replica to replica; reports all parameters.
-ReplicaFunction chain(int passes) {
-  return [passes](ReplicaContext& context) -> StepFunctions {
+ReplicaFunction chain(int passes, bool create_graph) {
+  return [passes, create_graph](ReplicaContext& context) -> StepFunctions {
     Tensors layers;
     for (int i = 0; i < 6; ++i)
       layers.push_back((at::sin(at::arange(64.0) + i) * 0.4)
@@ -29,7 +29,7 @@ ReplicaFunction chain(int passes) {
                for (int pass = 0; pass < passes; ++pass) {
                  at::Tensor y = x;
                  for (const at::Tensor& layer : layers) y = at::tanh(at::mm(y, layer));
-                 torch::autograd::backward({(y - 0.3).square().mean()}, {});
+                 torch::autograd::backward({(y - 0.3).square().mean()}, {}, {}, create_graph);
                }
                wrapped->step();
                return Tensors{at::stack(layers).detach().clone()};
@@ -37,8 +37,9 @@ ReplicaFunction chain(int passes) {
   };
 }
 
-Result<at::Tensor> trained(const ReplicationOptions& options, int steps, int passes = 1) {
-  const auto replicator = Replicator::make(options, {}, chain(passes));
+Result<at::Tensor> trained(const ReplicationOptions& options, int steps, int passes = 1,
+                           bool create_graph = false) {
+  const auto replicator = Replicator::make(options, {}, chain(passes, create_graph));
   if (!replicator) return tl::unexpected(replicator.error());
   at::Tensor values;
   for (int i = 0; i < steps; ++i) {
@@ -57,6 +58,17 @@ TEST(GradientBuckets, GiveTheBitsOfOneCall) {
     const auto buckets = trained({.replicas = 3, .bucket_bytes = bytes}, 50);
     ASSERT_TRUE(buckets) << buckets.error().message;
     EXPECT_TRUE(buckets->equal(*whole)) << bytes;
+  }
+}
+
+TEST(GradientBuckets, FindGradientsOfAPassThatBuildsAGraph) {
+  // Such a pass accumulates into new tensors, not into the buffer that travels.
+  const auto whole = trained({.replicas = 3}, 20);
+  ASSERT_TRUE(whole) << whole.error().message;
+  for (const std::int64_t bytes : {0, 1, 300, 100000}) {
+    const auto graph = trained({.replicas = 3, .bucket_bytes = bytes}, 20, 1, true);
+    ASSERT_TRUE(graph) << graph.error().message;
+    EXPECT_TRUE(graph->equal(*whole)) << bytes;
   }
 }
 

@@ -31,6 +31,32 @@ TEST(Membership, TakesTheStateOfTheLowestRankThatIsFurthest) {
     });
 }
 
+// Rank 0 of two, whose other one is ahead and dies while it gives its state.
+class HalfAState final : public Collective {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Result<void> all_reduce(std::span<const at::Tensor>, ReduceOp, std::string_view) override {
+    return {};
+  }
+  Result<Tensors> all_gather(std::span<const at::Tensor>, std::string_view) override {
+    return Tensors{at::arange(2, at::kLong)};
+  }
+  Result<void> broadcast(std::span<const at::Tensor> tensors, int from, std::string_view) override {
+    EXPECT_EQ(from, 1);
+    tensors[0].fill_(7);
+    return fail(ErrorCode::kUnavailable, "rank 1 died");
+  }
+  void leave(std::string_view) override {}
+};
+
+TEST(Membership, KeepsItsOwnStateWhenOnlyHalfOfAnotherCame) {
+  HalfAState group;
+  const Tensors state = {at::ones({3}), at::ones({2})};
+  EXPECT_FALSE(agree_on_state(group, 0, state));
+  for (const at::Tensor& tensor : state) EXPECT_TRUE(tensor.equal(at::ones_like(tensor)));
+}
+
 constexpr std::uint64_t kUpdates = 120;
 
 // Momentum on a loss whose data depend on rank and update: [parameters, moments].
