@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "envs/spec/options.hpp"
+#include "learners/gan/options.hpp"
+#include "learners/supervised/options.hpp"
 
 namespace troupe::learners {
 
@@ -76,9 +78,11 @@ struct LearnerOptions {
   std::int64_t publish_every = 50;
   std::int64_t prefetch = 4;
   D4pgOptions d4pg;
+  ClassifierOptions resnet;
+  GanOptions sngan;
 };
 
-// d4pg is described as a section of its own by the job.
+// d4pg, resnet and sngan are described as sections of their own by the job.
 template <class Visitor>
 void describe(Visitor& visitor, LearnerOptions& options) {
   visitor.field("replicas", options.replicas, between(1, 1024),

@@ -97,13 +97,13 @@ at::Tensor BatchNorm::normalised(const Pass& pass, const at::Tensor& x, const at
 
 at::Tensor BatchNorm::over_replicas(const Pass& pass, const at::Tensor& x, const at::Tensor& scale,
                                     const at::Tensor& shift) const {
-  const std::int64_t channels = x.size(1), count = x.numel() / channels * pass.replicas;
-  const auto share = static_cast<double>(pass.replicas);
+  const std::int64_t channels = x.size(1), count = x.size(2) * x.size(3) * pass.rows;
+  const double share = static_cast<double>(x.size(0)) / static_cast<double>(pass.rows);
   // The difference of large moments is no job for 16 bits, and its rounding may pass 0.
   const bool narrow = x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf;
   const at::Tensor wide = narrow ? x.to(at::kFloat) : x;
   const at::Tensor moments =
-      pass.sum(at::stack({wide.mean({0, 2, 3}) / share, wide.square().mean({0, 2, 3}) / share}));
+      pass.sum(at::stack({wide.mean({0, 2, 3}) * share, wide.square().mean({0, 2, 3}) * share}));
   const at::Tensor mean = moments[0], variance = (moments[1] - mean.square()).clamp_min(0);
   {
     const at::NoGradGuard without_gradient;

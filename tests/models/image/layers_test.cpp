@@ -120,8 +120,8 @@ TEST(BatchNorm, ScaleAndShiftAreThoseOfTheClass) {
 }
 
 // Two replicas that add their moments, here one after the other: the first pass collects the
-// shares, the second uses their sum. Values, running statistics and gradients equal one replica's
-// with both halves.
+// shares, the second uses their sum. One has more rows than the other. Values, running statistics
+// and gradients equal one replica's with both parts.
 TEST(BatchNorm, StatisticsOverReplicasAreThoseOfTheWholeBatch) {
   const at::Tensor whole = random_tensor({6, 3, 4, 4}, 1) + 2;
   const at::Tensor weight = random_tensor({6, 3, 4, 4}, 2);
@@ -132,29 +132,31 @@ TEST(BatchNorm, StatisticsOverReplicasAreThoseOfTheWholeBatch) {
   (expected * weight).sum().backward();
 
   OneNorm shared;
-  std::vector<at::Tensor> halves, shares;
-  for (int r = 0; r < 2; ++r)
-    halves.push_back(whole.narrow(0, 3 * r, 3).clone().set_requires_grad(true));
-  for (int r = 0; r < 2; ++r) {
+  const std::vector<std::int64_t> first{0, 2}, rows{2, 4};
+  std::vector<at::Tensor> parts, shares;
+  for (std::size_t r = 0; r < 2; ++r)
+    parts.push_back(whole.narrow(0, first[r], rows[r]).clone().set_requires_grad(true));
+  for (std::size_t r = 0; r < 2; ++r) {
     std::vector<at::Tensor> buffers = shared.arrays.buffers();
     shared.layer({shared.arrays.parameters().parameters(), buffers, true, false,
-                  [&](const at::Tensor& share) { return shares.emplace_back(share); }, 2},
-                 halves[r]);
+                  [&](const at::Tensor& share) { return shares.emplace_back(share); }, 6},
+                 parts[r]);
   }
   const at::Tensor total = shares[0] + shares[1];
   at::Tensor loss = at::zeros({}, at::kDouble);
   std::vector<at::Tensor> buffers;
-  for (int r = 0; r < 2; ++r) {
+  for (std::size_t r = 0; r < 2; ++r) {
     buffers = shared.arrays.buffers();
     const at::Tensor out = shared.layer({shared.arrays.parameters().parameters(), buffers, true,
-                                         false, [&](const at::Tensor&) { return total; }, 2},
-                                        halves[r]);
-    EXPECT_TRUE(at::allclose(out, expected.narrow(0, 3 * r, 3), 1e-9, 1e-9)) << r;
-    loss = loss + (out * weight.narrow(0, 3 * r, 3)).sum();
+                                         false, [&](const at::Tensor&) { return total; }, 6},
+                                        parts[r]);
+    EXPECT_TRUE(at::allclose(out, expected.narrow(0, first[r], rows[r]), 1e-9, 1e-9)) << r;
+    loss = loss + (out * weight.narrow(0, first[r], rows[r])).sum();
   }
   loss.backward();
-  for (int r = 0; r < 2; ++r)
-    EXPECT_TRUE(at::allclose(halves[r].grad(), x.grad().narrow(0, 3 * r, 3), 1e-8, 1e-9)) << r;
+  for (std::size_t r = 0; r < 2; ++r)
+    EXPECT_TRUE(at::allclose(parts[r].grad(), x.grad().narrow(0, first[r], rows[r]), 1e-8, 1e-9))
+        << r;
   for (std::size_t i = 0; i < 2; ++i)
     EXPECT_TRUE(at::allclose(buffers[i], reference.arrays.buffers()[i], 1e-9, 1e-12)) << i;
   for (std::size_t i = 0; i < 2; ++i)
@@ -168,7 +170,7 @@ TEST(BatchNorm, StatisticsOverReplicasSurviveHalfPrecision) {
   const at::Tensor x = (random_tensor({6, 3, 4, 4}, 1) * 0.1 + 50).to(at::kBFloat16);
   const at::Tensor out =
       shared.layer({shared.arrays.parameters().parameters(), shared.arrays.buffers(), true, false,
-                    [](const at::Tensor& share) { return share; }, 1},
+                    [](const at::Tensor& share) { return share; }, 6},
                    x);
   EXPECT_TRUE(at::isfinite(out).all().item<bool>());
   EXPECT_TRUE(at::isfinite(shared.arrays.buffers()[1]).all().item<bool>());
