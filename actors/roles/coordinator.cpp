@@ -144,7 +144,7 @@ void beat(Self self) {
     resize_peers(self);
   }
   for (const NodeHost::Ended& ended : state.host->take_ended()) {
-    withdraw(self, ended.node);
+    withdraw(self, ended.node, ended.incarnation);
     state.run->node_ended(ended.node, ended.incarnation, ended.reason, ended.permanent, now);
   }
   state.run->tick(now);

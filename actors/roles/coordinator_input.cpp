@@ -1,4 +1,5 @@
 // Implements what the coordinator does with what nodes send.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -39,7 +40,7 @@ Assignment assignment_for(Self self, const Hello& hello) {
   // Learners and shards go back to the newest checkpoint whenever they start; an environment actor
   // only with the whole run: one that died goes on with fresh episodes.
   const bool resumes = hello.incarnation == state.first_incarnation[hello.node];
-  if (setup.store->newest() && assignment.role != "evaluator" &&
+  if (setup.store->newest() && has_state(assignment.role) &&
       (assignment.role != "environment" || resumes))
     assignment.restore_directory = setup.store->newest()->directory.string();
   return assignment;
@@ -108,7 +109,7 @@ void on_ready(Self self, const RoleReady& ready) {
   broadcast_peers(self);
 }
 
-void withdraw(Self self, const std::string& node) {
+void withdraw(Self self, const std::string& node, std::uint32_t incarnation) {
   CoordinatorState& state = self->state;
   state.nodes.erase(node);
   for (const NodePlan& plan : state.run->plan()) {
@@ -120,6 +121,10 @@ void withdraw(Self self, const std::string& node) {
       state.peers.parameter_endpoint.clear();
       if (state.setup->options.replay.placement == "learner")
         for (std::string& endpoint : state.peers.shard_endpoints) endpoint.clear();
+    } else if (plan.role == "data") {
+      auto& ended = state.peers.ended_actors;
+      ended.resize(std::max<std::size_t>(ended.size(), plan.index + 1));
+      ended[plan.index] = std::max(ended[plan.index], incarnation);
     } else {
       return;
     }

@@ -53,6 +53,6 @@ void on_report(CoordinatorSelf self, const Report& report);
 void on_evaluation(CoordinatorSelf self, const EvaluationDone& done);
 void on_part(CoordinatorSelf self, const PartWritten& part);
 // What a node served is gone with it.
-void withdraw(CoordinatorSelf self, const std::string& node);
+void withdraw(CoordinatorSelf self, const std::string& node, std::uint32_t incarnation);
 
 }  // namespace troupe::actors

@@ -110,7 +110,8 @@ class LearnerRole final : public RoleBase {
                    {.spec = spec_,
                     .seed = stream_seed(static_cast<std::uint64_t>(options.seed), "learner"),
                     .epoch = context().assignment.epoch,
-                    .deterministic = options.deterministic});
+                    .deterministic = options.deterministic,
+                    .pictures = {}});
     if (!learner) return tl::unexpected(learner.error());
     learner_ = std::move(*learner);
     if (context().assignment.restore_directory.empty()) return {};
