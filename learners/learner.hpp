@@ -44,6 +44,7 @@ struct LearnerContext {
   std::uint64_t seed = 0;      // the learner's stream, from stream_seed(run seed, "learner")
   std::uint32_t epoch = 0;     // given by the coordinator, grows with every restart
   bool deterministic = false;  // fixed thread counts and code paths
+  PictureSpec pictures;        // of learners from pictures, instead of `spec`
 };
 
 class Learner {
@@ -97,7 +98,8 @@ class Learner {
   virtual Result<void> load(const std::filesystem::path& directory) = 0;
 };
 
-// "d4pg" | "null" (a learner that only counts; for throughput measurements of the other roles).
+// "d4pg" | "resnet" | "sngan" | "null" (a learner that only counts; for throughput measurements of
+// the other roles).
 Result<std::unique_ptr<Learner>> make_learner(const std::string& algorithm,
                                               const LearnerOptions& options,
                                               const LearnerContext& context);

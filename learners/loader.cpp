@@ -15,6 +15,14 @@ Result<MakeLearner*> load_learning_library() {
   return load_function<MakeLearner>(kLibrary, "troupe_make_learner");
 }
 
+Result<MakePredictor*> load_predictor() {
+  return load_function<MakePredictor>(kLibrary, "troupe_make_predictor");
+}
+
+Result<MakeSampler*> load_sampler() {
+  return load_function<MakeSampler>(kLibrary, "troupe_make_sampler");
+}
+
 Result<RunLearnerBenchmark*> load_learner_benchmark() {
   return load_function<RunLearnerBenchmark>(kLibrary, "troupe_learner_benchmark");
 }

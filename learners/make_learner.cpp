@@ -2,8 +2,10 @@
 #include <exception>
 
 #include "learners/d4pg/learner.hpp"
+#include "learners/gan/gan_learner.hpp"
 #include "learners/learner.hpp"
 #include "learners/null_learner.hpp"
+#include "learners/supervised/classifier.hpp"
 #include "learners/validate.hpp"
 
 namespace troupe::learners {
@@ -11,6 +13,10 @@ namespace troupe::learners {
 Result<std::unique_ptr<Learner>> make_learner(const std::string& algorithm,
                                               const LearnerOptions& options,
                                               const LearnerContext& context) try {
+  if (algorithm == "resnet")
+    return Classifier::create(options.resnet, options, context.pictures, context);
+  if (algorithm == "sngan")
+    return GanLearner::create(options.sngan, options, context.pictures, context);
   if (Result<void> valid = validate(options); !valid) return tl::unexpected(valid.error());
   if (algorithm == "null") return make_null_learner(options, context);
   if (algorithm == "d4pg") {
@@ -19,7 +25,7 @@ Result<std::unique_ptr<Learner>> make_learner(const std::string& algorithm,
     return std::make_unique<D4pgLearner>(options, context);
   }
   return fail(ErrorCode::kNotFound,
-              "There is no learner '" + algorithm + "'; there are d4pg and null.");
+              "There is no learner '" + algorithm + "'; there are d4pg, resnet, sngan and null.");
 } catch (const std::exception& error) {
   return fail(ErrorCode::kInternal,
               "The learner '" + algorithm + "' cannot be made: " + error.what());

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "envs/spec/options.hpp"
+#include "learners/gan/options.hpp"
+#include "learners/supervised/options.hpp"
 
 namespace troupe::learners {
 
@@ -79,9 +81,11 @@ struct LearnerOptions {
   std::string transport = "shared_memory";
   Duration timeout = std::chrono::seconds(10);
   D4pgOptions d4pg;
+  ClassifierOptions resnet;
+  GanOptions sngan;
 };
 
-// d4pg is described as a section of its own by the job.
+// d4pg, resnet and sngan are described as sections of their own by the job.
 template <class Visitor>
 void describe(Visitor& visitor, LearnerOptions& options) {
   visitor.field("replicas", options.replicas, between(1, 1024),

@@ -14,7 +14,15 @@ Result<void> check_item_shape(const ItemShape& shape) {
   const std::string length = std::to_string(shape.length);
   if (shape.length < 1 || shape.length > 65535)
     return outside(shape.is_span() ? "length" : "n_step", shape.length, "1..65535");
-  if (shape.kind != ItemShape::Kind::kSequence) return {};
+  if (shape.kind != ItemShape::Kind::kSequence) {
+    for (const auto& [name, given] : {std::pair{"period", shape.period != 1},
+                                      {"burn_in", shape.burn_in != 0},
+                                      {"across_episodes", shape.across_episodes}})
+      if (given)
+        return fail(ErrorCode::kInvalidArgument,
+                    std::string(name) + " is an option of items that are sequences only");
+    return {};
+  }
   if (shape.period < 1 || shape.period > shape.length)
     return outside("period", shape.period, "1..length (" + length + ")");
   if (shape.burn_in >= shape.length)

@@ -22,7 +22,7 @@ struct ItemShape {
   };
   Kind kind = Kind::kNStep;
   std::uint32_t length = 1;  // steps, 1 to 65535
-  // Of sequences only:
+  // Of sequences only, refused for others:
   std::uint32_t period = 1;      // 1 to length: two sequences overlap by length - period steps
   std::uint32_t burn_in = 0;     // below length: steps at the start whose mask is 0 in batches
   bool across_episodes = false;  // sequences go on over the ends of episodes, which are then marked

@@ -4,6 +4,7 @@
 
 #include "actors/cli/check_report.hpp"
 #include "actors/cli/verbs.hpp"
+#include "actors/config/checks.hpp"
 #include "actors/config/printer.hpp"
 #include "actors/config/reader.hpp"
 #include "envs/registry.hpp"
@@ -26,6 +27,17 @@ Result<void> check_job(const RunOptions& options, const EnvSpec& spec) {
   return learners::validate_d4pg_spec(spec);
 }
 
+void show(const CheckCommand& command, const LoadedConfig& config,
+          const nlohmann::ordered_json& report) {
+  if (command.json) {
+    std::printf("%s\n", report.dump().c_str());
+  } else if (command.print) {
+    std::fputs(print_yaml(config).c_str(), stdout);
+  } else {
+    std::fputs(check_text(report).c_str(), stdout);
+  }
+}
+
 int check(const CheckCommand& command) {
   const auto config = load_config(command.config, command.overrides);
   if (!config) {
@@ -33,6 +45,15 @@ int check(const CheckCommand& command) {
     return 2;
   }
   for (const std::string& note : config->notes) print_error(note);
+  if (learns_from_pictures(config->options)) {
+    const auto sets = open_checked_pictures(config->options);
+    if (!sets) {
+      print_error(command.config + ": " + sets.error().message);
+      return 2;
+    }
+    show(command, *config, check_report(command.config, *config, *sets));
+    return 0;
+  }
   const EnvironmentOptions& environment = config->options.environment;
   const auto env = envs::make_env(environment.name, {.time_limit = environment.time_limit});
   if (!env) {
@@ -44,14 +65,7 @@ int check(const CheckCommand& command) {
     print_error(command.config + ": " + valid.error().message);
     return 2;
   }
-  const nlohmann::ordered_json report = check_report(command.config, *config, (*env)->spec());
-  if (command.json) {
-    std::printf("%s\n", report.dump().c_str());
-  } else if (command.print) {
-    std::fputs(print_yaml(*config).c_str(), stdout);
-  } else {
-    std::fputs(check_text(report).c_str(), stdout);
-  }
+  show(command, *config, check_report(command.config, *config, (*env)->spec()));
   return 0;
 }
 

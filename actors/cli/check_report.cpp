@@ -53,7 +53,17 @@ Json environment_section(const EnvSpec& spec) {
 
 std::string duty_of(const NodePlan& node, const RunOptions& options) {
   if (node.role == "environment") return counted(options.actors.environments, "environment");
+  if (node.role == "data") {
+    return counted(options.data.threads, "thread") + ", " +
+           counted(options.actors.credit, "lease") + " of " +
+           counted(options.data.lease, "picture");
+  }
   if (node.role == "shard") return "replay shard " + std::to_string(node.index);
+  if (node.role == "evaluator" && learns_from_pictures(options)) {
+    return options.evaluation.every == 0
+               ? "the evaluation set, at the end"
+               : "the evaluation set, every " + counted(options.evaluation.every, "update");
+  }
   if (node.role == "evaluator") {
     return counted(options.evaluation.episodes, "episode") + " every " +
            counted(options.evaluation.every, "actor step");
@@ -64,7 +74,7 @@ std::string duty_of(const NodePlan& node, const RunOptions& options) {
     duty += ", " + std::to_string(batch / options.learners.count) + " items of each batch of " +
             std::to_string(batch);
   }
-  if (!shards_apart(options)) {
+  if (!shards_apart(options) && !learns_from_pictures(options)) {
     duty += ", " + counted(options.replay.shards, "replay shard");
   }
   return duty;
@@ -85,7 +95,8 @@ Json ports_section(const RunOptions& options) {
   const std::string blobs = options.transport == "tcp" ? any_port : "ipc:// (sockets, no port)";
   const std::string none = "none: all nodes share one process";
   return {{"control", alone ? none : any_port},
-          {"experience and parameters", alone ? none : blobs},
+          {learns_from_pictures(options) ? "pictures and parameters" : "experience and parameters",
+           alone ? none : blobs},
           {"telemetry", options.telemetry.endpoint}};
 }
 
@@ -101,14 +112,58 @@ Json limiter_section(const RunOptions& options) {
   return section;
 }
 
-Json memory_section(const RunOptions& options, const EnvSpec& spec) {
+Json memory_section(const std::vector<MemoryTerm>& list) {
   Json terms = Json::array();
   double total = 0;
-  for (const MemoryTerm& term : memory_terms(options, spec)) {
+  for (const MemoryTerm& term : list) {
     terms.push_back({{"name", term.name}, {"formula", term.formula}, {"bytes", term.bytes}});
     total += term.bytes;
   }
   return {{"terms", terms}, {"total", total}};
+}
+
+Json data_section(const RunOptions& options, const PictureSets& sets) {
+  const learners::PictureSpec spec = picture_spec(options, *sets.training);
+  return {{"kind", options.data.set.kind},
+          {"training", sets.training->size()},
+          {"evaluation", sets.evaluation->size()},
+          {"classes", spec.classes},
+          {"side", spec.side},
+          {"channels", spec.channels},
+          {"batch", pictures_per_update(options)},
+          {"updates_per_epoch",
+           learners::updates_of(1, sets.training->size(), pictures_per_update(options))},
+          {"updates", options.stop.updates}};
+}
+
+std::string data_text(const Json& data) {
+  const auto number = [&](const char* key) {
+    return std::to_string(data[key].get<std::int64_t>());
+  };
+  std::string text = "data\n  " + data["kind"].get<std::string>() + ": " + number("training") +
+                     " pictures to learn from, " + number("evaluation") + " to be judged by, of " +
+                     number("classes") + " classes" + ", as " + number("side") + " x " +
+                     number("side") + " x " + number("channels") + "\n  " +
+                     counted(data["updates_per_epoch"].get<std::int64_t>(), "update") +
+                     " an epoch of " + number("batch") + " pictures each";
+  if (data["updates"] != 0) text += ", " + number("updates") + " in all";
+  return text + "\n";
+}
+
+std::string environment_text(const Json& environment) {
+  const auto episode_steps = environment["episode_steps"].get<std::int64_t>();
+  return "environment\n  " + environment["name"].get<std::string>() + ": " +
+         counted(environment["observation_size"].get<std::int64_t>(), "number") +
+         " observed, action " + environment["action"].get<std::string>() + ", " +
+         (episode_steps == 0 ? "episodes without limit"
+                             : "episodes of " + counted(episode_steps, "step")) +
+         "\n";
+}
+
+Json configuration_section(const std::string& file, const LoadedConfig& config) {
+  Json origins = Json::object();
+  for (const auto& [key, origin] : config.origins) origins[key] = origin.text();
+  return {{"file", file}, {"hash", config.hash}, {"origins", origins}};
 }
 
 std::string limiter_text(const Json& limiter) {
@@ -128,15 +183,24 @@ std::string limiter_text(const Json& limiter) {
 }  // namespace
 
 Json check_report(const std::string& file, const LoadedConfig& config, const EnvSpec& spec) {
-  Json origins = Json::object();
-  for (const auto& [key, origin] : config.origins) origins[key] = origin.text();
-  return {{"configuration", {{"file", file}, {"hash", config.hash}, {"origins", origins}}},
+  return {{"configuration", configuration_section(file, config)},
           {"environment", environment_section(spec)},
           {"processes", config.options.processes},
           {"nodes", nodes_section(config.options)},
           {"ports", ports_section(config.options)},
           {"limiter", limiter_section(config.options)},
-          {"memory", memory_section(config.options, spec)}};
+          {"memory", memory_section(memory_terms(config.options, spec))}};
+}
+
+Json check_report(const std::string& file, const LoadedConfig& config, const PictureSets& sets) {
+  const RunOptions options = with_epochs_as_updates(config.options, sets.training->size());
+  const learners::PictureSpec spec = picture_spec(options, *sets.training);
+  return {{"configuration", configuration_section(file, config)},
+          {"data", data_section(options, sets)},
+          {"processes", options.processes},
+          {"nodes", nodes_section(options)},
+          {"ports", ports_section(options)},
+          {"memory", memory_section(memory_terms(options, spec))}};
 }
 
 std::string check_text(const Json& report) {
@@ -144,15 +208,10 @@ std::string check_text(const Json& report) {
   std::string text = configuration["file"].get<std::string>() + " is valid (hash " +
                      configuration["hash"].get<std::string>() + ", " +
                      counted(static_cast<std::int64_t>(configuration["origins"].size()), "key") +
-                     " set)\n\nenvironment\n";
-  const Json& environment = report["environment"];
-  const auto episode_steps = environment["episode_steps"].get<std::int64_t>();
-  text += "  " + environment["name"].get<std::string>() + ": " +
-          counted(environment["observation_size"].get<std::int64_t>(), "number") +
-          " observed, action " + environment["action"].get<std::string>() + ", " +
-          (episode_steps == 0 ? "episodes without limit"
-                              : "episodes of " + counted(episode_steps, "step")) +
-          "\n\n" + counted(static_cast<std::int64_t>(report["nodes"].size()), "node") +
+                     " set)\n\n";
+  text +=
+      report.contains("data") ? data_text(report["data"]) : environment_text(report["environment"]);
+  text += "\n" + counted(static_cast<std::int64_t>(report["nodes"].size()), "node") +
           (report["processes"] == "0" ? " in one process\n" : ", a process each\n");
   for (const Json& node : report["nodes"]) {
     std::array<char, 256> line{};
@@ -165,8 +224,8 @@ std::string check_text(const Json& report) {
   for (const auto& [name, port] : report["ports"].items()) {
     text += "  " + name + ": " + port.get<std::string>() + "\n";
   }
-  text += "\n" + limiter_text(report["limiter"]);
-  text += "\nmemory of the data, at most (segments + tables + batches + 2 x parameters)\n";
+  if (report.contains("limiter")) text += "\n" + limiter_text(report["limiter"]);
+  text += "\nmemory of the data, at most\n";
   for (const Json& term : report["memory"]["terms"]) {
     text += mebibytes(term["bytes"].get<double>()) + "  " + term["name"].get<std::string>() + ": " +
             term["formula"].get<std::string>() + "\n";

@@ -76,6 +76,9 @@ void add_verbs(CLI::App& program, int& exit_code) {
   add_node(program, exit_code);
   add_check(program, exit_code);
   add_watch(program, exit_code);
+  add_eval(program, exit_code);
+  add_predict(program, exit_code);
+  add_sample(program, exit_code);
   add_bench(program, exit_code);
   add_replay(program, exit_code);
   add_help(program, exit_code);

@@ -10,6 +10,9 @@ namespace troupe::actors::cli {
 void add_run(CLI::App& program, int& exit_code);
 void add_node(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
+void add_eval(CLI::App& program, int& exit_code);
+void add_predict(CLI::App& program, int& exit_code);
+void add_sample(CLI::App& program, int& exit_code);
 void add_watch(CLI::App& program, int& exit_code);
 void add_bench(CLI::App& program, int& exit_code);
 void add_replay(CLI::App& program, int& exit_code);

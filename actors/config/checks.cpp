@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/config/resume.hpp"
 #include "actors/config/scalars.hpp"
 #include "replay/limiter_check.hpp"
 
@@ -72,7 +73,7 @@ void check_replay(const RunOptions& options, Lines& lines) {
   if (!limits) lines.push_back("replay: " + limits.error().message);
 }
 
-void check_learners(const LearnersOptions& learners, Lines& lines) {
+void check_batch(const LearnersOptions& learners, Lines& lines) {
   const auto& d4pg = learners.learner.d4pg;
   const std::int64_t replicas = learners.count * learners.learner.replicas;
   if (d4pg.batch % replicas != 0) {
@@ -80,6 +81,9 @@ void check_learners(const LearnersOptions& learners, Lines& lines) {
                     "learners.replicas = " + text(replicas) + "; the remainder is " +
                     text(d4pg.batch % replicas));
   }
+}
+
+void check_learners(const LearnersOptions& learners, Lines& lines) {
   if (learners.learner.devices.empty()) {
     lines.push_back("learners.devices is empty; write [cpu]");
   }
@@ -123,6 +127,55 @@ void check_d4pg(const learners::D4pgOptions& d4pg, Lines& lines) {
   }
   if (d4pg.policy.empty()) lines.push_back("d4pg.policy is empty; give at least one width");
   if (d4pg.critic.empty()) lines.push_back("d4pg.critic is empty; give at least one width");
+}
+
+// Sections and keys that the job does not look at.
+void check_unused(const RunOptions& options, Lines& lines) {
+  std::vector<std::string> unused;
+  if (learns_from_pictures(options))
+    unused = {"environment.",        "replay.",          "d4pg.",
+              "actors.environments", "stop.actor_steps", "stop.return",
+              "evaluation.episodes", "checkpoint.replay"};
+  else
+    unused = {"data.", "stop.epochs", "evaluation.epochs"};
+  if (options.job != "resnet") unused.insert(unused.end(), {"resnet.", "stop.accuracy"});
+  if (options.job != "sngan") unused.push_back("sngan.");
+  for (const Difference& difference : differences(RunOptions{}, options))
+    if (std::any_of(unused.begin(), unused.end(),
+                    [&](const std::string& key) { return difference.key.starts_with(key); }))
+      lines.push_back(difference.key + " has no effect with job: " + options.job + "; remove it");
+}
+
+void check_network(const RunOptions& options, Lines& lines) {
+  RunOptions ended = options;
+  // A schedule without an end of its own ends with the run.
+  if (learners::ScheduleOptions& schedule = schedule_of(ended);
+      schedule.updates == 0 && (options.stop.epochs > 0 || options.stop.updates > 0))
+    schedule.updates = std::max(schedule.warm_up, schedule.decay_from) + 1;
+  const learners::LearnerOptions& learner = ended.learners.learner;
+  if (options.job == "sngan") {
+    if (auto valid = check(learner.sngan, learner.replicas, options.data.augment.size); !valid)
+      lines.push_back("sngan." + valid.error().message);
+    return;
+  }
+  const auto channels = static_cast<std::int64_t>(
+      std::max({std::size_t{1}, learner.resnet.mean.size(), learner.resnet.deviation.size()}));
+  if (auto valid = check(learner.resnet, learner.replicas, channels); !valid)
+    lines.push_back("resnet." + valid.error().message);
+}
+
+void check_pictures(const RunOptions& options, Lines& lines) {
+  if (options.actors.count == 0)
+    lines.push_back("actors.count is 0; without data actors nobody reads pictures");
+  if (options.data.set.kind != "synthetic" && options.data.set.path.empty())
+    lines.push_back("data.path is not set; it names the folder of the pictures");
+  if (options.deterministic)
+    lines.push_back("deterministic has no effect with job: " + options.job +
+                    ", whose updates depend on seed and position alone, whatever its data actors "
+                    "do; remove it");
+  if (auto valid = learners::data::check(options.data.augment); !valid)
+    lines.push_back("data.augment." + valid.error().message);
+  check_network(options, lines);
 }
 
 bool is_port(std::string_view port) {
@@ -178,19 +231,43 @@ LimiterFigures limiter_figures(const RunOptions& options) {
 
 std::int64_t most_updates(const RunOptions& options) {
   const std::int64_t updates = options.stop.updates;
-  const std::int64_t steps = is_offline(options) ? options.stop.actor_steps : 0;
+  const std::int64_t steps = counts_updates(options) ? options.stop.actor_steps : 0;
   if (updates == 0 || steps == 0) return std::max(updates, steps);
   return std::min(updates, steps);
 }
 
+learners::ScheduleOptions& schedule_of(RunOptions& options) {
+  learners::LearnerOptions& learner = options.learners.learner;
+  return options.job == "sngan" ? learner.sngan.schedule : learner.resnet.schedule;
+}
+
+RunOptions with_epochs_as_updates(RunOptions options, std::int64_t pictures) {
+  if (!learns_from_pictures(options)) return options;
+  const auto updates = [&](std::int64_t epochs) {
+    return learners::updates_of(epochs, pictures, pictures_per_update(options));
+  };
+  if (const std::int64_t last = updates(options.stop.epochs); last > 0)
+    options.stop.updates = options.stop.updates == 0 ? last : std::min(options.stop.updates, last);
+  if (options.evaluation.epochs > 0) options.evaluation.every = updates(options.evaluation.epochs);
+  learners::ScheduleOptions& schedule = schedule_of(options);
+  if (schedule.updates == 0) schedule.updates = options.stop.updates;
+  return options;
+}
+
 Result<void> check_options(const RunOptions& options) {
   Lines lines;
-  check_environment(options, lines);
+  check_unused(options, lines);
+  if (learns_from_pictures(options)) {
+    check_pictures(options, lines);
+  } else {
+    check_environment(options, lines);
+    check_replay(options, lines);
+    check_batch(options.learners, lines);
+    check_d4pg(options.learners.learner.d4pg, lines);
+  }
   check_actors(options, lines);
-  check_replay(options, lines);
   check_learners(options.learners, lines);
   check_several_learners(options, lines);
-  check_d4pg(options.learners.learner.d4pg, lines);
   check_telemetry(options.telemetry, lines);
   if (lines.empty()) return {};
   std::string message;

@@ -20,8 +20,26 @@ struct LimiterFigures {
 };
 LimiterFigures limiter_figures(const RunOptions& options);
 
+// Whether data actors feed the learner with labelled pictures, instead of environment actors and a
+// replay.
+inline bool learns_from_pictures(const RunOptions& options) {
+  return options.job == "resnet" || options.job == "sngan";
+}
+// Pictures that an update of such a job learns from.
+inline std::int64_t pictures_per_update(const RunOptions& options) {
+  const learners::LearnerOptions& learner = options.learners.learner;
+  return options.job == "sngan" ? learner.sngan.pictures() : learner.resnet.batch;
+}
+// The learning rates of such a job.
+learners::ScheduleOptions& schedule_of(RunOptions& options);
 // Whether the run has no environment actors and trains from replay.prefill alone.
-inline bool is_offline(const RunOptions& options) { return options.actors.count == 0; }
+inline bool is_offline(const RunOptions& options) {
+  return options.actors.count == 0 && !learns_from_pictures(options);
+}
+// Whether updates count wherever actor steps would: nobody makes any.
+inline bool counts_updates(const RunOptions& options) {
+  return is_offline(options) || learns_from_pictures(options);
+}
 // replay.samples_per_insert, or 0 of an offline run: without inserts there is no ratio to keep.
 inline double samples_per_insert(const RunOptions& options) {
   return is_offline(options) ? 0 : options.replay.samples_per_insert;
@@ -40,6 +58,11 @@ inline bool is_prioritised(const RunOptions& options) {
 // Updates after which a learner makes no more, so that a run ends where it was told to; 0: no
 // bound. Without environment actors stop.actor_steps counts updates too.
 std::int64_t most_updates(const RunOptions& options);
+
+// The options of a job on pictures once the training set's size is known: epochs as updates in
+// stop.updates, evaluation.every (where evaluation.epochs is set) and, where it is 0,
+// resnet.schedule.updates. Others are returned as they are.
+RunOptions with_epochs_as_updates(RunOptions options, std::int64_t pictures);
 
 // replay.compression by column; kInvalidArgument quotes the entry that is none. Whether the columns
 // exist is the table's to say.

@@ -95,4 +95,26 @@ std::vector<MemoryTerm> memory_terms(const RunOptions& options, const EnvSpec& s
   return terms;
 }
 
+std::vector<MemoryTerm> memory_terms(const RunOptions& options,
+                                     const learners::PictureSpec& pictures) {
+  const learners::LearnerOptions& learner = options.learners.learner;
+  const std::int64_t picture = pictures.side * pictures.side * pictures.channels;
+  const double sent = static_cast<double>(picture) + 2 * sizeof(std::int64_t) + sizeof(float);
+  const double row = static_cast<double>(picture) + 2 * sizeof(std::int64_t);
+  const ActorOptions& actors = options.actors;
+  const std::int64_t batch = pictures_per_update(options);
+  const std::int64_t parameters = options.job == "sngan"
+                                      ? learners::generator_parameters(learner.sngan, pictures)
+                                      : learners::parameter_count(learner.resnet, pictures);
+  return {{"leases under way",
+           joined(actors.count, " actors x ", actors.credit, " credit x ", options.data.lease,
+                  " pictures x ", sent, " B"),
+           static_cast<double>(actors.count * actors.credit * options.data.lease) * sent},
+          {"batches ahead",
+           joined("(", learner.prefetch, " prefetch + 1) x ", batch, " pictures x ", row, " B"),
+           static_cast<double>((learner.prefetch + 1) * batch) * row},
+          {"parameter sets", joined("2 x ", parameters, " parameters x 4 B"),
+           2.0 * 4.0 * static_cast<double>(parameters)}};
+}
+
 }  // namespace troupe::actors

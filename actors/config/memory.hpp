@@ -22,6 +22,10 @@ struct MemoryTerm {
 // top.
 std::vector<MemoryTerm> memory_terms(const RunOptions& options, const EnvSpec& spec);
 
+// Of a job on pictures: the same without tables. Sets that are read whole come on top.
+std::vector<MemoryTerm> memory_terms(const RunOptions& options,
+                                     const learners::PictureSpec& pictures);
+
 // Numbers in D4PG's policy and critic for this environment, layer normalisation included.
 std::int64_t parameter_count(const learners::D4pgOptions& options, const EnvSpec& spec);
 

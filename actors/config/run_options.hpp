@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "envs/spec/options.hpp"
+#include "learners/data/picture_options.hpp"
 #include "learners/options.hpp"
 
 namespace troupe::actors {
@@ -34,15 +35,16 @@ struct ActorOptions {
 template <class Visitor>
 void describe(Visitor& visitor, ActorOptions& options) {
   visitor.field("count", options.count, between(0, 4096),
-                "Environment actors; 0 trains from replay.prefill alone, and updates then count "
+                "Environment actors, or data actors of a job on pictures; 0 trains from "
+                "replay.prefill alone, and updates then count "
                 "wherever actor steps would.");
   visitor.field("environments", options.environments, between(1, 4096),
                 "Environments stepped by each environment actor.");
-  visitor.field("min", options.min, at_least(1), "Fewest environment actors the run goes on with.");
-  visitor.field("max", options.max, at_least(1),
-                "Most environment actors the run may be scaled to.");
+  visitor.field("min", options.min, at_least(1), "Fewest actors the run goes on with.");
+  visitor.field("max", options.max, at_least(1), "Most actors the run may be scaled to.");
   visitor.field("credit", options.credit, between(1, 64),
-                "Segments an environment actor may have unacknowledged before it stops stepping.");
+                "Segments an actor may have unacknowledged before it stops stepping, or leases a "
+                "data actor works on at once.");
 }
 
 struct ReplayDiskOptions {
@@ -119,7 +121,8 @@ void describe(Visitor& visitor, ReplayOptions& options) {
 struct LearnersOptions {
   std::int64_t count = 1;
   std::string sync = "all_reduce";
-  learners::LearnerOptions learner;  // .d4pg is filled from the section of that name
+  learners::LearnerOptions
+      learner;  // .d4pg, .resnet and .sngan are filled from sections of those names
 };
 
 template <class Visitor>
@@ -134,13 +137,21 @@ void describe(Visitor& visitor, LearnersOptions& options) {
 struct EvaluationOptions {
   std::int64_t every = 10000;
   std::int64_t episodes = 10;
+  std::int64_t epochs = 1;
+  Duration timeout{600000};
 };
 
 template <class Visitor>
 void describe(Visitor& visitor, EvaluationOptions& options) {
   visitor.field("every", options.every, at_least(0),
-                "Actor steps between evaluations; 0 evaluates only at the end.");
+                "Actor steps between evaluations, updates of jobs on pictures; 0 evaluates only at "
+                "the end.");
   visitor.field("episodes", options.episodes, between(1, 100000), "Episodes of each evaluation.");
+  visitor.field("epochs", options.epochs, at_least(0),
+                "Of jobs on pictures: epochs between evaluations on the whole evaluation set, "
+                "instead of `every`; 0: that counts.");
+  visitor.field("timeout", options.timeout, at_least(1000),
+                "An evaluation that takes longer is given up.");
 }
 
 struct CheckpointOptions {
@@ -173,7 +184,8 @@ void describe(Visitor& visitor, TelemetryOptions& options) {
 struct StopOptions {
   std::int64_t actor_steps = 0;
   std::int64_t updates = 0;
-  std::optional<double> mean_return;
+  std::int64_t epochs = 0;
+  std::optional<double> mean_return, accuracy;
   Duration wall_time{0};
   Duration grace{8000};
 };
@@ -183,6 +195,11 @@ void describe(Visitor& visitor, StopOptions& options) {
   visitor.field("actor_steps", options.actor_steps, at_least(0),
                 "Stop after so many control steps; 0: never.");
   visitor.field("updates", options.updates, at_least(0), "Stop after so many updates; 0: never.");
+  visitor.field("epochs", options.epochs, at_least(0),
+                "Stop after so many passes over the training set, of jobs on pictures; 0: never.");
+  visitor.field("accuracy", options.accuracy, between(0, 1),
+                "Stop when an evaluation's top-1 accuracy reaches this, of jobs on pictures; null: "
+                "never.");
   visitor.field("return", options.mean_return, anything(),
                 "Stop when an evaluation's mean return reaches this; null: never.");
   visitor.field("wall_time", options.wall_time, at_least(0),
@@ -219,6 +236,7 @@ struct RunOptions {
   std::string transport = "ipc";   // of data channels between local processes
   bool deterministic = false;
   EnvironmentOptions environment;
+  learners::data::PictureOptions data;
   ActorOptions actors;
   ReplayOptions replay;
   LearnersOptions learners;
@@ -231,8 +249,10 @@ struct RunOptions {
 
 template <class Visitor>
 void describe(Visitor& visitor, RunOptions& options) {
-  visitor.choice("job", options.job, {"d4pg", "null"},
-                 "What is trained; `null` samples and counts but learns nothing.");
+  visitor.choice("job", options.job, {"d4pg", "resnet", "sngan", "null"},
+                 "What is trained: a policy, a classifier or a generator of pictures; `null` "
+                 "samples and counts "
+                 "but learns nothing.");
   visitor.field("seed", options.seed, between(0, 9007199254740992.0),
                 "Every random stream of the run follows from it; 0 is a seed like any.");
   visitor.choice("processes", options.processes, {"auto", "0"},
@@ -241,11 +261,15 @@ void describe(Visitor& visitor, RunOptions& options) {
                  "How blobs travel between processes of this host.");
   visitor.field("deterministic", options.deterministic,
                 "One fixed schedule in one process: the same seed gives the same bits.");
-  visitor.group("environment", options.environment, "What the world is.");
-  visitor.group("actors", options.actors, "The environment actors.");
+  visitor.group("environment", options.environment, "What the world is, of d4pg and null.");
+  visitor.group("data", options.data, "The pictures, of resnet and sngan.");
+  visitor.group("actors", options.actors, "The environment actors or data actors.");
   visitor.group("replay", options.replay, "What is remembered.");
   visitor.group("learners", options.learners, "How learning is spread out.");
   visitor.group("d4pg", options.learners.learner.d4pg, "Hyper-parameters of D4PG.");
+  visitor.group("resnet", options.learners.learner.resnet, "Network and training of a classifier.");
+  visitor.group("sngan", options.learners.learner.sngan,
+                "Networks and training of a generator of pictures.");
   visitor.group("evaluation", options.evaluation, "How progress is measured.");
   visitor.group("checkpoint", options.checkpoint, "What is saved, and when.");
   visitor.group("telemetry", options.telemetry, "How the run can be watched.");

@@ -76,7 +76,8 @@ Result<void> DeterministicRun::make_parts() {
                             {.spec = spec,
                              .seed = stream_seed(seed, "learner"),
                              .epoch = kIncarnation,
-                             .deterministic = true});
+                             .deterministic = true,
+                             .pictures = {}});
   if (!learner) return tl::unexpected(learner.error());
   learner_ = std::move(*learner);
   batch_ = replay::Batch(replay::batch_columns_of(signature), learner_->batch_size());

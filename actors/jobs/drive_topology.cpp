@@ -29,7 +29,7 @@ int end_telemetry(caf::actor_system& system, const HubActor& hub, int code,
 }
 
 int drive_topology(Prepared& prepared, std::uint64_t run_id) {
-  const RunOptions& options = prepared.directory.config().options;
+  const RunOptions& options = prepared.directory.options();
   System system(
       {.run = std::to_string(run_id), .threads = 2},
       [](caf::actor_system_config& config) { config.add_message_types<caf::id_block::troupe>(); });

@@ -25,16 +25,17 @@ void tell(const std::string& line) { log_info("run", line); }
 Result<std::shared_ptr<HubSetup>> open_telemetry(const RunDirectory& directory,
                                                  const std::optional<CheckpointInfo>& restored,
                                                  const RunCounters& counters, bool quiet) {
-  const RunOptions& options = directory.config().options;
+  const RunOptions& options = directory.options();
   auto hub = std::make_shared<HubSetup>();
   hub->every = options.telemetry.every;
   hub->options.job = options.job;
-  hub->options.task = options.environment.name;
+  hub->options.task =
+      learns_from_pictures(options) ? options.data.set.kind : options.environment.name;
   hub->options.pid = ::getpid();
   hub->options.target_actor_steps = options.stop.actor_steps;
   hub->options.target_updates = options.stop.updates;
   hub->options.target_elapsed = static_cast<double>(options.stop.wall_time.count()) / 1000;
-  if (samples_per_insert(options) > 0)
+  if (!learns_from_pictures(options) && samples_per_insert(options) > 0)
     hub->options.samples_per_insert = options.replay.samples_per_insert;
   if (restored) {
     hub->options.restored_actor_steps = static_cast<std::int64_t>(restored->actor_steps);
@@ -71,7 +72,7 @@ Result<std::shared_ptr<HubSetup>> open_telemetry(const RunDirectory& directory,
 
 // Which stop condition the restored checkpoint already meets; empty: none.
 std::string reached(const Prepared& prepared) {
-  const StopOptions& stop = prepared.directory.config().options.stop;
+  const StopOptions& stop = prepared.directory.options().stop;
   const auto& restored = prepared.store->newest();
   if (!restored) return {};
   const auto compare = [](const char* key, std::uint64_t now, std::int64_t wanted) {
@@ -84,20 +85,21 @@ std::string reached(const Prepared& prepared) {
         compare("stop.updates", restored->version, stop.updates),
         compare("stop.wall_time in ms", prepared.counters.wall_ms, stop.wall_time.count())})
     if (!text.empty()) return text;
-  if (!stop.mean_return) return {};
+  const auto& wanted = stop.accuracy ? stop.accuracy : stop.mean_return;
+  if (!wanted) return {};
   const auto evaluations = telemetry::EvaluationLog::open(
       prepared.directory.path() / "evaluations.npz", telemetry::kKeepAll);
   if (!evaluations || evaluations->entries().empty()) return {};
   const double mean = telemetry::mean(evaluations->entries().back().evaluation.returns);
-  if (mean < *stop.mean_return) return {};
-  return "stop.return is " + std::to_string(*stop.mean_return) + ", the last evaluation's " +
-         std::to_string(mean);
+  if (mean < *wanted) return {};
+  return std::string(stop.accuracy ? "stop.accuracy" : "stop.return") + " is " +
+         std::to_string(*wanted) + ", the last evaluation's " + std::to_string(mean);
 }
 
 Result<Prepared> prepare(const RunCommand& command) {
   auto directory = RunDirectory::open(command);
   if (!directory) return tl::unexpected(directory.error());
-  const RunOptions& options = directory->config().options;
+  const RunOptions& options = directory->options();
   (void)start_logging({.level = command.verbose ? LogLevel::kInfo : LogLevel::kWarning,
                        .console = true,
                        .file = (directory->path() / "log" / "coordinator.log").string(),
@@ -159,7 +161,7 @@ int run_main(const RunCommand& command) {
   std::random_device entropy;  // names this start of the run, decides nothing in it
   const std::uint64_t run_id = (std::uint64_t{entropy()} << 32) | entropy();
   const std::filesystem::path directory = prepared->directory.path();
-  const int code = prepared->directory.config().options.deterministic
+  const int code = prepared->directory.options().deterministic
                        ? drive_deterministic(*prepared, run_id)
                        : drive_topology(*prepared, run_id);
   telemetry::withdraw_announcement(directory);

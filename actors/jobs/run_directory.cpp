@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "actors/config/checks.hpp"
 #include "actors/config/printer.hpp"
 #include "actors/config/resume.hpp"
+#include "actors/roles/picture_data.hpp"
 #include "actors/roles/prefill.hpp"
 #include "envs/action_map.hpp"
 #include "envs/registry.hpp"
@@ -52,15 +54,26 @@ Result<void> check_prefill(const RunOptions& options, const EnvSpec& spec) {
   return {};
 }
 
+// Opened once here, so that sets that no node could read are refused before anything is written.
+// The options with epochs as updates.
+Result<RunOptions> check_pictures(const RunOptions& options) {
+  const auto sets = open_checked_pictures(options);
+  if (!sets) return refuse(sets.error().message);
+  return with_epochs_as_updates(options, sets->training->size());
+}
+
 // Made once here, so that a task that no node could make is refused before anything is written.
-Result<void> check_environment(const RunOptions& options, bool is_new) {
+Result<RunOptions> check_world(const RunOptions& options, bool is_new) {
+  if (learns_from_pictures(options)) return check_pictures(options);
   auto env =
       envs::make_env(options.environment.name, {.time_limit = options.environment.time_limit});
   if (!env) return refuse("environment.name: " + env.error().message);
   const EnvSpec& spec = (*env)->spec();
   if (const auto map = envs::ActionMap::make(spec.action, spec.name); !map)
     return refuse("environment.name: " + map.error().message);
-  return is_new ? check_prefill(options, spec) : Result<void>();
+  if (is_new)
+    if (auto good = check_prefill(options, spec); !good) return tl::unexpected(good.error());
+  return options;
 }
 
 }  // namespace
@@ -68,6 +81,7 @@ Result<void> check_environment(const RunOptions& options, bool is_new) {
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
     : path_(std::move(other.path_)),
       config_(std::move(other.config_)),
+      options_(std::move(other.options_)),
       resumed_(other.resumed_),
       notes_(std::move(other.notes_)),
       lock_(std::exchange(other.lock_, -1)) {}
@@ -94,9 +108,10 @@ Result<RunDirectory> RunDirectory::open(const RunCommand& command) {
       !fs::exists(directory.path_ / "lock", error))
     return refuse(directory.path_.string() +
                   " exists and is not a run directory; choose another with --run-directory");
-  if (!directory.resumed_)
-    if (auto checked = check_environment(given->options, true); !checked)
-      return tl::unexpected(checked.error());
+  if (!directory.resumed_) {
+    auto checked = check_world(given->options, true);
+    if (!checked) return tl::unexpected(checked.error());
+  }
   fs::create_directories(directory.path_ / "log", error);
   if (error)
     return fail(ErrorCode::kIo, "cannot create the run directory " + directory.path_.string() +
@@ -113,12 +128,14 @@ Result<RunDirectory> RunDirectory::open(const RunCommand& command) {
   } else {
     directory.config_ = std::move(*given);
     // Nodes and later starts of the run may stand in other folders.
-    std::string& prefill = directory.config_.options.replay.prefill;
-    if (!prefill.empty()) prefill = fs::absolute(prefill).lexically_normal().string();
+    RunOptions& options = directory.config_.options;
+    for (std::string* path :
+         {&options.replay.prefill, &options.data.set.path, &options.data.set.evaluation_path})
+      if (!path->empty()) *path = fs::absolute(*path).lexically_normal().string();
   }
-  if (directory.resumed_)
-    if (auto checked = check_environment(directory.config_.options, false); !checked)
-      return tl::unexpected(checked.error());
+  auto checked = check_world(directory.config_.options, false);
+  if (!checked) return tl::unexpected(checked.error());
+  directory.options_ = std::move(*checked);
   directory.notes_.insert(directory.notes_.end(), directory.config_.notes.begin(),
                           directory.config_.notes.end());
   if (auto written = write_file(saved, print_yaml(directory.config_.options)); !written)

@@ -23,6 +23,8 @@ class RunDirectory {
 
   const std::filesystem::path& path() const { return path_; }
   const LoadedConfig& config() const { return config_; }
+  // What the run goes by: those of the configuration, epochs turned into updates.
+  const RunOptions& options() const { return options_; }
   bool resumed() const { return resumed_; }
   std::string name() const { return path_.filename().string(); }
   // Lines worth telling: differences on resume, renamed keys.
@@ -32,6 +34,7 @@ class RunDirectory {
   RunDirectory() = default;
   std::filesystem::path path_;
   LoadedConfig config_;
+  RunOptions options_;
   bool resumed_ = false;
   std::vector<std::string> notes_;
   int lock_ = -1;

@@ -2,6 +2,11 @@
 // little-endian words. Pure functions.
 //
 //   environment actor -> shard    kSegment   one encoded replay chunk
+//   data actor -> learner         kWantLease worker, incarnation, learner epoch it knows: credit
+//   for
+//                                            one lease
+//   learner -> data actor         kLease     learner epoch, lease, data epoch, first position, end
+//   data actor -> learner         kSegment   the pictures of a lease; answered by kAck or kRefused
 //   shard -> environment actor    kAck       worker, incarnation, sequence: that chunk is in a live
 //   table
 //                                            (or was a duplicate); it is also the credit for the
@@ -44,6 +49,8 @@ enum class DataKind : std::uint8_t {
   kShardState = 8,
   kGrant = 9,
   kPriorities = 10,
+  kWantLease = 11,
+  kLease = 12,
 };
 
 template <std::size_t N>

@@ -86,7 +86,9 @@ struct PartWritten {
   std::string error;
 };
 
-// Returns of one evaluation, JSON: {"returns":[...],"lengths":[...]}.
+// Returns of one evaluation, JSON: {"returns":[...],"lengths":[...]}. Of a classifier its top-1
+// accuracy is the one return, how many pictures its length; "report" is what
+// actors/roles/classification_report.hpp says, "text" one line of it.
 struct EvaluationDone {
   std::string node;
   std::uint64_t evaluation = 0;
@@ -144,7 +146,7 @@ struct RendezvousAnswer {
 
 // What a node is to do. `config` is the whole resolved configuration as YAML.
 struct Assignment {
-  std::string role;  // "environment" | "learner" | "shard" | "evaluator"
+  std::string role;  // "environment" | "data" | "learner" | "shard" | "evaluator"
   std::uint32_t index = 0;
   std::uint32_t incarnation = 0;
   std::uint32_t epoch = 0;  // of the learner or shard
@@ -160,6 +162,8 @@ struct Peers {
   std::vector<std::string>
       sample_endpoints;  // likewise; empty strings when shards live with the learner
   std::string parameter_endpoint;
+  // Highest incarnation of each data actor that is over, 0: none; by index.
+  std::vector<std::uint32_t> ended_actors;
 };
 
 // Steps that each shard may have inserted in all, so that a run ends at stop.actor_steps.
@@ -237,8 +241,9 @@ struct StopRequest {
 // --------------------------------------------------------------------------
 
 // Wants so many nodes of a role while the run goes on: "shard" (replay.placement own) or
-// "environment". More than now; the new ones start at once. Each new shard adds its share of
-// replay.capacity and of replay.disk.bytes, capacity / shards as configured, to the run's.
+// "environment", or "data" of a job on pictures. More than now; the new ones start at once. Each
+// new shard adds its share of replay.capacity and of replay.disk.bytes, capacity / shards as
+// configured, to the run's.
 struct ScaleRequest {
   std::string role;
   std::uint32_t count = 0;
@@ -270,7 +275,7 @@ template <class I> typename I::result_type inspect(I& f, RoleEnded& x) {
 template <class I> typename I::result_type inspect(I& f, Assignment& x) {
   return inspect_fields(f, "Assignment", x.role, x.index, x.incarnation, x.epoch, x.config, x.run_directory, x.socket_directory, x.restore_directory); }
 template <class I> typename I::result_type inspect(I& f, Peers& x) {
-  return inspect_fields(f, "Peers", x.shard_endpoints, x.sample_endpoints, x.parameter_endpoint); }
+  return inspect_fields(f, "Peers", x.shard_endpoints, x.sample_endpoints, x.parameter_endpoint, x.ended_actors); }
 template <class I> typename I::result_type inspect(I& f, StepLimits& x) { return inspect_fields(f, "StepLimits", x.inserted); }
 template <class I> typename I::result_type inspect(I& f, Ping& x) { return inspect_fields(f, "Ping", x.number); }
 template <class I> typename I::result_type inspect(I& f, CheckpointRequest& x) {

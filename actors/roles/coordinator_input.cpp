@@ -54,7 +54,7 @@ Assignment assignment_for(Self self, const Hello& hello) {
   // Learners and shards go back to the newest checkpoint whenever they start; an environment actor
   // only with the whole run: one that died goes on with fresh episodes.
   const bool resumes = hello.incarnation == state.first_incarnation[hello.node];
-  if (setup.store->newest() && assignment.role != "evaluator" &&
+  if (setup.store->newest() && has_state(assignment.role) &&
       (assignment.role != "environment" || resumes))
     assignment.restore_directory = setup.store->newest()->directory.string();
   return assignment;
@@ -143,9 +143,8 @@ void take_marks(Self self, const std::string& node, std::uint32_t incarnation) {
   if (!state.run->is_current(node, incarnation)) return;
   for (std::uint32_t shard = 0; shard < state.run->shards().size(); ++shard) {
     const auto path = StepMark::path_of(state.setup->socket_directory, shard, incarnation);
-    const std::string holder = shards_apart(state.setup->options)
-                                   ? "shard-" + std::to_string(shard)
-                                   : "learner-0";
+    const std::string holder =
+        shards_apart(state.setup->options) ? "shard-" + std::to_string(shard) : "learner-0";
     if (holder != node) continue;
     if (const auto inserted = StepMark::read(path)) state.run->shard_left(shard, *inserted);
     std::error_code ignored;
@@ -170,6 +169,10 @@ void withdraw(Self self, const std::string& node, std::uint32_t incarnation) {
       lead(self);
       if (!shards_apart(state.setup->options))
         for (std::string& endpoint : state.peers.shard_endpoints) endpoint.clear();
+    } else if (plan.role == "data") {
+      auto& ended = state.peers.ended_actors;
+      ended.resize(std::max<std::size_t>(ended.size(), plan.index + 1));
+      ended[plan.index] = std::max(ended[plan.index], incarnation);
     } else {
       return;
     }

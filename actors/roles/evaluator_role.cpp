@@ -1,11 +1,19 @@
-// The evaluator actor: keeps the newest parameters and plays episodes with them when asked. The
-// episodes run in a thread of their own, so that the actor always answers.
+// The evaluator actor: keeps the newest parameters and, when asked, plays episodes with them or
+// judges a classifier on its evaluation set. Both run in a thread of their own, so that the actor
+// always answers.
 #include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "actors/config/checks.hpp"
+#include "actors/roles/classification_report.hpp"
 #include "actors/roles/evaluation.hpp"
+#include "actors/roles/generation_evaluation.hpp"
 #include "actors/roles/parameter_feed.hpp"
+#include "actors/roles/picture_evaluation.hpp"
 #include "actors/roles/role_support.hpp"
 
 namespace troupe::actors {
@@ -18,6 +26,16 @@ class EvaluatorRole final : public RoleBase {
   using RoleBase::RoleBase;
 
   Result<void> start() override {
+    if (context().options.job == "sngan") {
+      auto generation = GenerationEvaluation::open(context().options, 1);
+      if (!generation) return tl::unexpected(generation.error());
+      generation_ = std::move(*generation);
+    }
+    if (context().options.job == "resnet") {
+      auto pictures = PictureEvaluation::open(context().options, 1);
+      if (!pictures) return tl::unexpected(pictures.error());
+      pictures_ = std::move(*pictures);
+    }
     ready({});
     return {};
   }
@@ -45,6 +63,10 @@ class EvaluatorRole final : public RoleBase {
     if (report_due()) {
       RoleBoard::Snapshot snapshot;
       snapshot.counters["evaluations"] = static_cast<double>(evaluations_);
+      {
+        const std::lock_guard lock(found_mutex_);
+        snapshot.gauges = found_;
+      }
       if (request_) snapshot.waiting_on = "parameters";
       board().publish(std::move(snapshot));
     }
@@ -67,32 +89,75 @@ class EvaluatorRole final : public RoleBase {
   void begin() {
     running_ = true;
     ++evaluations_;
+    thread_ = std::jthread(
+        [this, request = *request_, set = parameters_->newest()](const std::stop_token& stop) {
+          const auto keep_going = [&] { return !stop.stop_requested(); };
+          const auto result = pictures_     ? judge(*set, keep_going)
+                              : generation_ ? show(*set, keep_going)
+                                            : play(*set, keep_going);
+          EvaluationDone done{.node = {},
+                              .evaluation = request.evaluation,
+                              .actor_steps = request.actor_steps,
+                              .version = set->version,
+                              .json = {},
+                              .error = {}};
+          if (result)
+            done.json = *result;
+          else
+            done.error = result.error().message;
+          evaluated(std::move(done));
+          running_ = false;
+        });
+    request_.reset();
+  }
+
+  using KeepGoing = std::function<bool()>;
+
+  Result<std::string> play(const models::ParameterSet& set, const KeepGoing& keep_going) const {
     const RunOptions& options = context().options;
     const EvaluationPlan plan{.environment = options.environment.name,
                               .time_limit = options.environment.time_limit,
                               .episodes = options.evaluation.episodes,
                               .seed = static_cast<std::uint64_t>(options.seed)};
-    thread_ = std::jthread([this, plan, request = *request_,
-                            set = parameters_->newest()](const std::stop_token& stop) {
-      const auto result = actors::evaluate(plan, *set, [&] { return !stop.stop_requested(); });
-      EvaluationDone done{.node = {},
-                          .evaluation = request.evaluation,
-                          .actor_steps = request.actor_steps,
-                          .version = set->version,
-                          .json = {},
-                          .error = {}};
-      if (result)
-        done.json =
-            nlohmann::json{{"returns", result->returns}, {"lengths", result->lengths}}.dump();
-      else
-        done.error = result.error().message;
-      evaluated(std::move(done));
-      running_ = false;
+    return actors::evaluate(plan, set, keep_going).map([](const EvaluationResult& result) {
+      return nlohmann::json{{"returns", result.returns}, {"lengths", result.lengths}}.dump();
     });
-    request_.reset();
+  }
+
+  Result<std::string> judge(const models::ParameterSet& set, const KeepGoing& keep_going) {
+    return pictures_->run(set, keep_going).map([&](const nlohmann::ordered_json& report) {
+      {
+        const std::lock_guard lock(found_mutex_);
+        for (const char* name : {"top1", "top5"}) found_[name] = report.at(name).get<double>();
+        found_["cross_entropy"] = report.at("loss").get<double>();
+      }
+      nlohmann::ordered_json done{{"report", report}, {"text", classification_line(report)}};
+      done["returns"].push_back(report.at("top1"));
+      done["lengths"].push_back(report.at("pictures"));
+      return done.dump();
+    });
+  }
+
+  Result<std::string> show(const models::ParameterSet& set, const KeepGoing& keep_going) {
+    const auto folder = std::filesystem::path(context().assignment.run_directory) / "samples";
+    return generation_->run(set, folder, keep_going).map([&](const nlohmann::ordered_json& report) {
+      nlohmann::ordered_json done{{"report", report}, {"text", generation_line(report)}};
+      done["returns"] = done["lengths"] = nlohmann::json::array();
+      if (!report.contains("frechet_distance")) return done.dump();
+      done["returns"].push_back(report.at("frechet_distance"));
+      done["lengths"].push_back(report.at("pictures"));
+      const std::lock_guard lock(found_mutex_);
+      for (const char* name : {"frechet_distance", "agreement", "variance_within_classes"})
+        if (report.contains(name)) found_[name] = report.at(name).get<double>();
+      return done.dump();
+    });
   }
 
   std::string endpoint_;
+  std::unique_ptr<GenerationEvaluation> generation_;
+  std::unique_ptr<PictureEvaluation> pictures_;
+  std::mutex found_mutex_;
+  std::map<std::string, double> found_;  // by the last evaluation on pictures
   std::unique_ptr<ParameterSubscriber> parameters_;
   std::optional<EvaluateRequest> request_;
   std::atomic<bool> running_{false};

@@ -83,21 +83,31 @@ void on_report(Self self, const Report& report) {
 void on_evaluation(Self self, const EvaluationDone& done) {
   State& state = self->state;
   telemetry::Evaluation evaluation;
+  std::string report, found;
   try {
     const Json json = Json::parse(done.json);
+    if (json.contains("report")) {
+      report = json.at("report").dump();
+      found = json.at("text").get<std::string>();
+    }
     evaluation.returns = json.at("returns").get<std::vector<double>>();
     evaluation.lengths = json.at("lengths").get<std::vector<std::int64_t>>();
   } catch (const Json::exception&) {
     return state.hub->count("unreadable_evaluations");
   }
   const auto steps = static_cast<std::int64_t>(done.actor_steps);
-  state.hub->add_evaluation(evaluation, steps);
+  if (!evaluation.returns.empty()) state.hub->add_evaluation(evaluation, steps);
   char line[200];
   std::snprintf(line, sizeof line,
                 "evaluation at %lld actor steps, update %llu: mean return %.1f over %zu episodes",
                 static_cast<long long>(steps), static_cast<unsigned long long>(done.version),
                 telemetry::mean(evaluation.returns), evaluation.returns.size());
-  if (state.setup->say) state.setup->say(line);
+  if (!found.empty()) {
+    found = "evaluation at update " + std::to_string(done.version) + ": " + found;
+    check_files(self, state.setup->files->add_report(steps, report));
+  }
+  if (state.setup->say) state.setup->say(found.empty() ? line : found);
+  if (evaluation.returns.empty()) return;  // there were only pictures to look at
   check_files(self, state.setup->files->add_evaluation(steps, evaluation));
   publish(self, done.node, std::move(evaluation), steps, static_cast<std::int64_t>(done.version));
 }

@@ -156,7 +156,8 @@ class LearnerRole final : public RoleBase {
                    {.spec = spec_,
                     .seed = stream_seed(static_cast<std::uint64_t>(options.seed), "learner"),
                     .epoch = context().assignment.epoch,
-                    .deterministic = options.deterministic});
+                    .deterministic = options.deterministic,
+                    .pictures = {}});
     if (!learner) return tl::unexpected(learner.error());
     learner_ = std::move(*learner);
     if (options.learners.count > 1) seat_.emplace(context(), *learner_);

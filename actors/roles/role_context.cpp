@@ -1,6 +1,8 @@
 // The registry of roles, and where a role's channels listen.
 #include "actors/roles/role_context.hpp"
 
+#include "actors/config/checks.hpp"
+
 namespace troupe::actors {
 
 std::string RoleContext::channel_endpoint(const std::string& purpose) const {
@@ -14,6 +16,9 @@ std::string RoleContext::channel_endpoint(const std::string& purpose) const {
 Result<RoleActor> spawn_role(caf::actor_system& system, RoleContext context) {
   const std::string role = context.assignment.role;
   if (role == "environment") return spawn_environment_role(system, std::move(context));
+  if (role == "data") return spawn_data_role(system, std::move(context));
+  if (role == "learner" && learns_from_pictures(context.options))
+    return spawn_picture_learner_role(system, std::move(context));
   if (role == "learner") return spawn_learner_role(system, std::move(context));
   if (role == "shard") return spawn_shard_role(system, std::move(context));
   if (role == "evaluator") return spawn_evaluator_role(system, std::move(context));

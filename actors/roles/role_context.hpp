@@ -28,8 +28,10 @@ struct RoleContext {
 // Errors name an unknown role.
 Result<RoleActor> spawn_role(caf::actor_system& system, RoleContext context);
 
-// One function per role.
+// One function per role, and one for each kind of learner.
 RoleActor spawn_environment_role(caf::actor_system& system, RoleContext context);
+RoleActor spawn_data_role(caf::actor_system& system, RoleContext context);
+RoleActor spawn_picture_learner_role(caf::actor_system& system, RoleContext context);
 RoleActor spawn_shard_role(caf::actor_system& system, RoleContext context);
 RoleActor spawn_learner_role(caf::actor_system& system, RoleContext context);
 RoleActor spawn_evaluator_role(caf::actor_system& system, RoleContext context);

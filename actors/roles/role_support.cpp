@@ -133,7 +133,7 @@ RoleActor::behavior_type drive_role(RoleActor::stateful_pointer<RoleState> self,
       [=](const Shutdown&) { end("", false); },
       [=](work_atom) {
         if (auto worked = self->state.role->work(); !worked)
-          end(worked.error().message, false);
+          end(worked.error().message, self->state.role->is_final(worked.error()));
         else
           self->send(self, work_atom_v);
       },

@@ -39,6 +39,8 @@ class RoleBase {
   virtual Result<void> work() = 0;
   // Takes the role's state and hands it to write_parts_later, or answers with parts_written.
   virtual void checkpoint(const CheckpointRequest& request) = 0;
+  // Whether work() would end with this error again, however often it is tried.
+  virtual bool is_final(const Error&) const { return false; }
   // Nothing comes after it.
   virtual void stop() {}
 

@@ -15,7 +15,6 @@ namespace {
 
 constexpr milliseconds kJoinTimeout{30000};   // from process start to hello
 constexpr milliseconds kReadyTimeout{60000};  // from hello to a serving role
-constexpr milliseconds kEvaluationTimeout{600000};
 
 }  // namespace
 
@@ -53,7 +52,7 @@ RunState::Node& RunState::add_node(const NodePlan& plan) {
 }
 
 std::uint64_t RunState::actor_steps() const {
-  if (options_.actors.count == 0) return version_;
+  if (counts_updates(options_)) return version_;
   std::uint64_t total = counters_.lost_with_shard;
   for (const ShardLedger& shard : shards_) total += shard.inserted;
   return total;
@@ -177,7 +176,7 @@ void RunState::pong(const std::string& name, std::uint32_t incarnation, std::uin
   if (node == nullptr || node->phase == NodePhase::kEnded) return;
   if (node->liveness) node->liveness->pong(number, now);
   const auto limit = static_cast<std::uint64_t>(options_.supervision.step_timeout.count());
-  if (node->phase == NodePhase::kReady && node->plan.role == "environment" && busy_ms > limit)
+  if (node->phase == NodePhase::kReady && is_actor(node->plan.role) && busy_ms > limit)
     kill(*node, "hung for " + std::to_string(busy_ms / 1000) + " s in " + busy_with);
 }
 
@@ -211,10 +210,11 @@ void RunState::node_ended(const std::string& name, std::uint32_t incarnation,
   Node* node = find(name, incarnation);
   if (node == nullptr || node->phase == NodePhase::kEnded) return;
   const std::string why = node->kill_reason.empty() ? reason : node->kill_reason;
+  const bool served = node->phase == NodePhase::kReady;
   node->phase = NodePhase::kEnded;
   node->since = now;
   if (checkpoint_) {
-    if (node->plan.role == "environment" || node->plan.role == "evaluator") {
+    if (is_actor(node->plan.role) || node->plan.role == "evaluator") {
       checkpoint_->waiting.erase(name);
       finish_checkpoint_if_complete();
     } else if (!checkpoint_->committing && checkpoint_->waiting.count(name) > 0) {
@@ -228,8 +228,9 @@ void RunState::node_ended(const std::string& name, std::uint32_t incarnation,
   }
   const std::string cause = why.empty() ? "it left by itself" : why;
   if (permanent) {
-    tell(name, "error", "gave_up", name + " cannot start: " + cause);
-    return fail(name + " cannot start: " + cause, now);
+    const std::string text = name + (served ? " cannot go on: " : " cannot start: ") + cause;
+    tell(name, "error", "gave_up", text);
+    return fail(text, now);
   }
   node->restart_at = node->budget.next_restart(now);
   if (node->restart_at) {
@@ -247,7 +248,7 @@ void RunState::node_ended(const std::string& name, std::uint32_t incarnation,
     return other.plan.role == node->plan.role &&
            (other.phase != NodePhase::kEnded || other.restart_at.has_value());
   });
-  const bool spare = (node->plan.role == "environment" && left >= options_.actors.min) ||
+  const bool spare = (is_actor(node->plan.role) && left >= options_.actors.min) ||
                      (node->plan.role == "learner" && left >= 1);
   if (!spare) fail(name + " cannot be kept alive: " + cause, now);
 }
@@ -286,8 +287,10 @@ void RunState::ping(Node& node, Time now) {
 void RunState::tick(Time now) {
   tick_nodes(now);
   if (checkpoint_ && !checkpoint_->committing && now > checkpoint_->deadline) end_waiting();
-  if (evaluation_ && now - evaluation_since_ > kEvaluationTimeout) {
-    tell("", "warning", "evaluation_lost", "an evaluation gave no result within 10 minutes");
+  if (evaluation_ && now - evaluation_since_ > options_.evaluation.timeout) {
+    tell("", "warning", "evaluation_lost",
+         "an evaluation gave no result within evaluation.timeout, " +
+             std::to_string(options_.evaluation.timeout.count() / 1000) + " s");
     evaluation_.reset();
   }
   switch (phase_) {

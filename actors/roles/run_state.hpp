@@ -121,11 +121,12 @@ class RunState {
                   bool permanent, Time now);
   void part_written(const std::string& node, std::uint64_t checkpoint, const std::string& error);
   void checkpoint_committed(std::uint64_t checkpoint, const std::string& error, Time now);
+  // `mean_return`: of a classifier its accuracy.
   void evaluation_done(std::uint64_t evaluation, double mean_return, const std::string& error);
   void stop(const std::string& reason, bool interrupted, bool hurry, Time now);
   void fail(const std::string& reason, Time now);
-  // More nodes of a role: "shard" or "environment". The text says what is done; kInvalidArgument
-  // says why not.
+  // More nodes of a role: "shard", "environment" or "data". The text says what is done;
+  // kInvalidArgument says why not.
   Result<std::string> scale(const std::string& role, std::uint32_t count, Time now);
 
   // Time passes; call every 50-200 ms.
@@ -135,7 +136,7 @@ class RunState {
   std::vector<Action> take_actions();
 
   Phase phase() const { return phase_; }
-  // Updates in a run without environment actors: its schedules and files count them instead.
+  // Updates in a run without environment steps: its schedules and files count them instead.
   std::uint64_t actor_steps() const;
   std::uint64_t version() const { return version_; }
   std::uint64_t wall_ms(Time now) const;
@@ -159,7 +160,7 @@ class RunState {
     std::uint64_t actor_steps() const { return updates.value_or(inserted()); }
   };
   Saved saved() const;
-  // Ready environment actors, for flush sizes and displays.
+  // Ready nodes, for displays.
   std::size_t ready(const std::string& role) const;
   // Whether this is the present life of that node.
   bool is_current(const std::string& node, std::uint32_t incarnation) const;

@@ -3,6 +3,8 @@
 
 #include "actors/roles/run_state.hpp"
 
+#include "actors/config/checks.hpp"
+
 namespace troupe::actors {
 namespace {
 
@@ -28,7 +30,7 @@ std::uint64_t RunState::Saved::inserted() const {
 RunState::Saved RunState::saved() const {
   Saved saved{shards_, counters_.lost_with_shard, version_, {}};
   if (checkpoint_) saved.version = checkpoint_->version.value_or(version_);
-  if (options_.actors.count == 0) saved.updates = saved.version;
+  if (counts_updates(options_)) saved.updates = saved.version;
   if (!checkpoint_) return saved;
   saved.lost_with_shard = checkpoint_->lost_with_shard;
   for (const auto& [shard, ledger] : checkpoint_->cuts)
@@ -49,7 +51,7 @@ void RunState::begin_checkpoint(Time now, bool final) {
   std::vector<std::string> participants;
   const Node* learner = ready_learner();
   for (const auto& [name, node] : nodes_)
-    if (node.phase == NodePhase::kReady && !node.killed && node.plan.role != "evaluator" &&
+    if (node.phase == NodePhase::kReady && !node.killed && has_state(node.plan.role) &&
         (node.plan.role != "learner" || &node == learner)) {
       participants.push_back(name);
       checkpoint.waiting.insert(name);
@@ -87,7 +89,7 @@ void RunState::drop_checkpoint(const std::string& reason) {
 // Environment actors start fresh episodes where they have no part; nobody else can be missing.
 void RunState::end_waiting() {
   for (const std::string& name : std::set<std::string>(checkpoint_->waiting)) {
-    if (nodes_.at(name).plan.role != "environment")
+    if (!is_actor(nodes_.at(name).plan.role))
       return drop_checkpoint(name + " did not write its part in time");
     tell(name, "warning", "part_missing",
          name + " did not write its part in time; the checkpoint stands without it");

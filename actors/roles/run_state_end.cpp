@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/config/checks.hpp"
 #include "actors/roles/run_state.hpp"
 
 namespace troupe::actors {
@@ -38,7 +39,7 @@ void RunState::tick_running(Time now) {
 }
 
 void RunState::limit_steps() {
-  if (options_.stop.actor_steps <= 0 || options_.actors.count == 0) return;
+  if (options_.stop.actor_steps <= 0 || counts_updates(options_)) return;
   const auto wanted = static_cast<std::uint64_t>(options_.stop.actor_steps);
   const bool asked = std::exchange(tell_limits_, false);
   if (step_shares_.deal(wanted - std::min(wanted, counters_.lost_with_shard)) || asked)
@@ -52,9 +53,11 @@ void RunState::evaluation_done(std::uint64_t id, double mean_return, const std::
     tell("", "warning", "evaluation_failed", "an evaluation failed: " + error);
     return;
   }
-  if (phase_ == Phase::kRunning && options_.stop.mean_return &&
-      mean_return >= *options_.stop.mean_return)
+  const auto& wanted = options_.stop;
+  if (phase_ == Phase::kRunning && wanted.mean_return && mean_return >= *wanted.mean_return)
     stop("stop.return reached", false, false, phase_since_);
+  if (phase_ == Phase::kRunning && wanted.accuracy && mean_return >= *wanted.accuracy)
+    stop("stop.accuracy reached", false, false, phase_since_);
 }
 
 void RunState::stop(const std::string& reason, bool interrupted, bool hurry, Time now) {
@@ -76,7 +79,7 @@ void RunState::stop(const std::string& reason, bool interrupted, bool hurry, Tim
   phase_ = Phase::kSaving;
   phase_since_ = now;
   for (auto& [name, node] : nodes_)
-    if (node.plan.role == "environment" && node.phase == NodePhase::kReady)
+    if (is_actor(node.plan.role) && node.phase == NodePhase::kReady)
       actions_.push_back(PauseNode{name});
   if (hurry) leave(now);
 }

@@ -15,10 +15,12 @@ Result<std::string> RunState::scale(const std::string& role, std::uint32_t count
   };
   if (phase_ != Phase::kRunning) return refuse("the run is stopping: " + end_text_);
   const bool shards = role == "shard";
-  if (!shards && role != "environment")
-    return refuse("a run can be scaled in shard and environment, not in \"" + role + "\"");
+  const std::string actors = learns_from_pictures(options_) ? "data" : "environment";
+  if (!shards && role != actors)
+    return refuse("this run can be scaled in shard and " + actors + ", not in \"" + role + "\"");
   std::uint32_t present = 0;
   for (const NodePlan& node : plan_) present += node.role == role ? 1 : 0;
+  if (shards && learns_from_pictures(options_)) return refuse("this run has no replay");
   if (shards && !shards_apart(options_))
     return refuse("replay.placement is " + options_.replay.placement +
                   ": its shards live in the learner's process and stay " +
@@ -32,9 +34,9 @@ Result<std::string> RunState::scale(const std::string& role, std::uint32_t count
   if (count < present)
     return refuse("there are " + std::to_string(present) + " nodes of " + role +
                   "; fewer are not possible while the run goes on");
-  const std::string name = shards ? "shard-" : "actor-";
   for (std::uint32_t i = present; i < count; ++i)
-    start(add_node({name + std::to_string(i), role, i}), now);
+    start(add_node(shards ? NodePlan{"shard-" + std::to_string(i), role, i} : plan_actor(role, i)),
+          now);
   while (shards && shards_.size() < count) {
     step_shares_.restart(shards_.size(), 0);
     shards_.emplace_back();

@@ -61,7 +61,8 @@ std::string of_learner(const Node& learner, const StandstillView& view) {
     return learner.name + " has been inside " + learner.busy_with + " for " +
            seconds(learner.busy_ms);
   const std::string& reason = learner.waiting_on;
-  const std::string actors = waits_of(view, "environment"), shards = waits_of(view, "shard");
+  const std::string actors = waits_of(view, "environment") + waits_of(view, "data"),
+                    shards = waits_of(view, "shard");
   if (contains(reason, "min_size"))
     return "the replay has not reached replay.min_size (" + reason + ")" + actors + shards;
   if (contains(reason, "sample waits for inserts"))
@@ -80,11 +81,15 @@ std::string cause(const StandstillView& view) {
   }
   for (const char* role : {"learner", "shard"})
     if (const auto missing = absent(view, role); !missing.empty()) return joined(missing);
-  const auto is_actor = [](const Node& node) { return node.role == "environment"; };
-  const auto actors = absent(view, "environment");
-  const auto count = std::count_if(view.nodes.begin(), view.nodes.end(), is_actor);
-  if (count > 0 && static_cast<std::size_t>(count) == actors.size())
-    return "no environment actor serves: " + joined(actors);
+  std::vector<std::string> actors;
+  for (const char* role : {"environment", "data"}) {
+    const auto missing = absent(view, role);
+    const auto count = std::count_if(view.nodes.begin(), view.nodes.end(),
+                                     [&](const Node& node) { return node.role == role; });
+    if (count > 0 && static_cast<std::size_t>(count) == missing.size())
+      return "no " + std::string(role) + " actor serves: " + joined(missing);
+    actors.insert(actors.end(), missing.begin(), missing.end());
+  }
   for (const Node& node : view.nodes)
     if (node.role == "learner")
       return of_learner(node, view) + (actors.empty() ? "" : "; " + joined(actors));

@@ -7,6 +7,10 @@
 
 namespace troupe::actors {
 
+NodePlan plan_actor(const std::string& role, std::uint32_t index) {
+  return {(role == "data" ? "data-" : "actor-") + std::to_string(index), role, index};
+}
+
 std::vector<NodePlan> plan_topology(const RunOptions& options, std::int64_t shards,
                                     std::int64_t actors) {
   std::vector<NodePlan> nodes;
@@ -15,8 +19,9 @@ std::vector<NodePlan> plan_topology(const RunOptions& options, std::int64_t shar
   if (shards_apart(options))
     for (std::int64_t i = 0; i < std::max(options.replay.shards, shards); ++i)
       nodes.push_back({"shard-" + std::to_string(i), "shard", static_cast<std::uint32_t>(i)});
+  const std::string role = learns_from_pictures(options) ? "data" : "environment";
   for (std::int64_t i = 0; i < std::max(options.actors.count, actors); ++i)
-    nodes.push_back({"actor-" + std::to_string(i), "environment", static_cast<std::uint32_t>(i)});
+    nodes.push_back(plan_actor(role, static_cast<std::uint32_t>(i)));
   nodes.push_back({"evaluator-0", "evaluator", 0});
   return nodes;
 }

@@ -41,7 +41,9 @@ std::string_view waited_for(std::string_view counter) {
   return {};
 }
 
-bool is_loss(const std::string& gauge) { return gauge == "loss" || gauge.starts_with("loss/"); }
+bool is_loss(const std::string& gauge) {
+  return gauge == "loss" || gauge.starts_with("loss/") || gauge == "accuracy" || gauge == "epoch";
+}
 
 void put(Metrics& values, const std::string& name, double value) {
   if (!std::isnan(value)) values[name] = value;

@@ -15,7 +15,7 @@
 //             policy_lag         updates between acting and learning, as a learner or shard sees
 //             it; wins
 //                                over the difference of versions
-//             loss, loss/<part>  shown as the run's losses
+//             loss, loss/<part>  shown as the run's losses, and so are accuracy and epoch
 #pragma once
 
 #include <cstdint>

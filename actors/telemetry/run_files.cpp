@@ -28,7 +28,10 @@ Result<RunFiles> RunFiles::open(const std::filesystem::path& directory,
   if (!csv) return tl::unexpected(csv.error());
   auto evaluations = EvaluationLog::open(directory / "evaluations.npz", restored_actor_steps);
   if (!evaluations) return tl::unexpected(evaluations.error());
-  RunFiles files(std::move(*json), std::move(*csv), std::move(*evaluations));
+  // Of jobs whose clock is the update.
+  auto reports = ReportLog::open(directory / "evaluations.jsonl", restored_actor_steps);
+  if (!reports) return tl::unexpected(reports.error());
+  RunFiles files(std::move(*json), std::move(*csv), std::move(*evaluations), std::move(*reports));
   if (auto flushed = files.flush(); !flushed) return tl::unexpected(flushed.error());
   return files;
 }
@@ -48,14 +51,20 @@ Result<void> RunFiles::add_evaluation(std::int64_t actor_steps, Evaluation evalu
   return flush();
 }
 
+Result<void> RunFiles::add_report(std::int64_t updates, const std::string& report) {
+  reports_.add(updates, report);
+  return flush();
+}
+
 Result<void> RunFiles::flush() {
   const auto json = drain(json_waiting_, json_);
   const auto csv = drain(csv_waiting_, csv_);
   const auto saved = evaluations_.needs_save() ? evaluations_.save() : Result<void>();
-  for (const auto& result : {json, csv, saved}) {
+  const auto reported = reports_.flush();
+  for (const auto& result : {json, csv, saved, reported}) {
     if (!result) ++counts_.write_errors;
   }
-  for (const auto& result : {json, csv, saved}) {
+  for (const auto& result : {json, csv, saved, reported}) {
     if (!result) return result;
   }
   return {};

@@ -1,7 +1,8 @@
-// What telemetry leaves in a run directory: metrics.jsonl, progress.csv and evaluations.npz kept up
-// while the run goes on, and the small files versions.json, command.txt and telemetry.json. A disk
-// that fails in mid-run never stops it: rows wait here, are written when the disk recovers, and
-// losses are counted. Owned by the telemetry hub; one thread at a time.
+// What telemetry leaves in a run directory: metrics.jsonl, progress.csv, evaluations.npz and, of
+// jobs on pictures, evaluations.jsonl kept up while the run goes on, and the small files
+// versions.json, command.txt and telemetry.json. A disk that fails in mid-run never stops it: rows
+// wait here, are written when the disk recovers, and losses are counted. Owned by the telemetry
+// hub; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "actors/telemetry/evaluation_log.hpp"
 #include "actors/telemetry/metrics_log.hpp"
+#include "actors/telemetry/report_log.hpp"
 #include "envs/spec/result.hpp"
 
 namespace troupe::actors::telemetry {
@@ -29,6 +31,8 @@ class RunFiles {
   // Ok when all that waits is on disk; otherwise the first reason, and a later call tries again.
   Result<void> append(MetricsRow row);
   Result<void> add_evaluation(std::int64_t actor_steps, Evaluation evaluation);
+  // What else is known of an evaluation, as one line of JSON.
+  Result<void> add_report(std::int64_t updates, const std::string& report);
   // Tries again without anything new; for the end of a run.
   Result<void> flush();
 
@@ -40,11 +44,15 @@ class RunFiles {
   const Counts& counts() const { return counts_; }
 
  private:
-  RunFiles(JsonLines json, CsvTable csv, EvaluationLog evaluations)
-      : json_(std::move(json)), csv_(std::move(csv)), evaluations_(std::move(evaluations)) {}
+  RunFiles(JsonLines json, CsvTable csv, EvaluationLog evaluations, ReportLog reports)
+      : json_(std::move(json)),
+        csv_(std::move(csv)),
+        evaluations_(std::move(evaluations)),
+        reports_(std::move(reports)) {}
   JsonLines json_;
   CsvTable csv_;
   EvaluationLog evaluations_;
+  ReportLog reports_;
   std::deque<MetricsRow> json_waiting_, csv_waiting_;
   Counts counts_;
 };

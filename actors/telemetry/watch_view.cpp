@@ -57,12 +57,29 @@ void add_header(const WatchModel& model, Lines& lines) {
   lines.push_back({joined(progress)});
 }
 
+// What an evaluator of a classifier last said; nullopt in other jobs, and before the first
+// evaluation.
+std::optional<Metrics> classifier_metrics(const WatchModel& model) {
+  for (const auto& [node, metrics] : model.metrics)
+    if (metrics.contains("top1") && metrics.contains("top5") && metrics.contains("cross_entropy"))
+      return metrics;
+  return std::nullopt;
+}
+
 void add_figures(const WatchModel& model, Lines& lines) {
   const RunStatus& status = model.status;
-  lines.push_back({joined({"return: evaluation " + format_number(status.evaluation_return) +
-                               " at " + format_number(static_cast<double>(status.evaluation_steps)),
-                           "training " + format_number(status.recent_return),
-                           "episodes " + format_number(static_cast<double>(status.episodes))})});
+  if (const auto found = classifier_metrics(model)) {
+    lines.push_back({joined({"accuracy: top-1 " + format_number(found->at("top1")) + " at update " +
+                                 format_number(static_cast<double>(status.evaluation_steps)),
+                             "top-5 " + format_number(found->at("top5")),
+                             "loss " + format_number(found->at("cross_entropy"))})});
+  } else {
+    lines.push_back(
+        {joined({"return: evaluation " + format_number(status.evaluation_return) + " at " +
+                     format_number(static_cast<double>(status.evaluation_steps)),
+                 "training " + format_number(status.recent_return),
+                 "episodes " + format_number(static_cast<double>(status.episodes))})});
+  }
   lines.push_back({joined({format_number(status.steps_per_second) + " steps/s",
                            format_number(status.updates_per_second) + " updates/s",
                            "SPI " + format_number(status.samples_per_insert) + "/" +
@@ -109,8 +126,9 @@ Lines curve(const WatchModel& model, std::size_t columns, std::size_t rows, bool
     low = std::min(low, y);
     high = std::max(high, y);
   }
-  Lines lines = {{evaluated ? "return of evaluations over actor steps"
-                            : "return of training episodes over actor steps",
+  Lines lines = {{classifier_metrics(model) ? "accuracy over updates"
+                  : evaluated               ? "return of evaluations over actor steps"
+                                            : "return of training episodes over actor steps",
                   LineStyle::kDim}};
   const auto dots = plot(points, columns - kScaleColumns, rows - 1, unicode);
   for (std::size_t i = 0; i < dots.size(); ++i) {

@@ -11,13 +11,14 @@ namespace {
 namespace fs = std::filesystem;
 
 // "train" and "t10k" are MNIST's own names; Fashion-MNIST and KMNIST kept them.
-Result<std::unique_ptr<DataSet>> open_idx_folder(const fs::path& folder, Split split) {
+Result<std::unique_ptr<DataSet>> open_idx_folder(const fs::path& folder, Split split,
+                                                 const std::vector<std::string>& classes) {
   const std::string stem = split == Split::kTraining ? "train" : "t10k";
   std::error_code error;
   for (const char* ending : {"", ".gz"}) {
     const fs::path pictures = folder / (stem + "-images-idx3-ubyte" + ending);
     if (fs::exists(pictures, error))
-      return open_idx(pictures, folder / (stem + "-labels-idx1-ubyte" + ending), {});
+      return open_idx(pictures, folder / (stem + "-labels-idx1-ubyte" + ending), classes);
   }
   return fail(ErrorCode::kNotFound,
               folder.string() + " holds no " + stem + "-images-idx3-ubyte, plain or .gz");
@@ -59,7 +60,7 @@ Result<std::unique_ptr<DataSet>> open_data_set(const DataOptions& options, Split
       evaluation && !options.evaluation_path.empty() ? options.evaluation_path : options.path;
   if (folder.empty())
     return fail(ErrorCode::kInvalidArgument, "data.path is empty: it names the folder of the set");
-  if (options.kind == "idx") return open_idx_folder(folder, split);
+  if (options.kind == "idx") return open_idx_folder(folder, split, options.classes);
   if (options.kind == "cifar10") return open_cifar_folder(folder, split, false);
   if (options.kind == "cifar100") return open_cifar_folder(folder, split, true);
   if (options.kind == "tar") return open_tar_folder(folder);

@@ -46,6 +46,7 @@ struct DataOptions {
   std::string kind = "image_folder";
   std::string path{};             // folder or file; of training and evaluation where they are apart
   std::string evaluation_path{};  // empty: the kind's own split, or `path`
+  std::vector<std::string> classes{};  // of idx, which has no names: else the labels' numbers
   std::int64_t synthetic_size = 1024, synthetic_classes = 10, synthetic_side = 32;
 };
 
@@ -61,6 +62,9 @@ void describe(Visitor& visitor, DataOptions& options) {
   visitor.field("evaluation_path", options.evaluation_path,
                 "Folder of the evaluation set where it is not the kind's own (CIFAR's test batch, "
                 "the t10k files).");
+  visitor.field("classes", options.classes, anything(),
+                "Names of the classes of idx, in the order of the labels; the other kinds have "
+                "their own.");
   visitor.field("synthetic_size", options.synthetic_size, between(1, 1e9),
                 "Pictures of the synthetic set.");
   visitor.field("synthetic_classes", options.synthetic_classes, between(1, 1e6), "Its classes.");

@@ -25,13 +25,36 @@ std::optional<Lease> LeaseLedger::lease(std::uint32_t worker, std::int64_t n) {
     if (front.begin == front.end) freed_.pop_front();
     return grant(worker, epoch, begin, end);
   }
-  std::uint64_t number = open_epochs_.empty() ? first_open_ : open_epochs_.rbegin()->first;
-  if (!open_epochs_.empty() && open_epochs_.rbegin()->second.next == size_) ++number;
-  if (epochs_ > 0 && number >= epochs_) return std::nullopt;
-  Epoch& epoch = open_epochs_[number];
-  const std::int64_t begin = epoch.next;
-  epoch.next = std::min(size_, begin + n);
-  return grant(worker, number, begin, epoch.next);
+  const std::optional<Place> place = next();
+  if (!place) return std::nullopt;
+  Epoch& epoch = open_epochs_[place->epoch];
+  epoch.next = std::min(size_, place->position + n);
+  return grant(worker, place->epoch, place->position, epoch.next);
+}
+
+std::optional<LeaseLedger::Place> LeaseLedger::next() const {
+  if (!freed_.empty()) return Place{freed_.front().epoch, freed_.front().begin};
+  Place place{first_open_, 0};
+  if (!open_epochs_.empty()) {
+    const auto& [number, epoch] = *open_epochs_.rbegin();
+    const bool over = epoch.next == size_;
+    place = {number + (over ? 1 : 0), over ? 0 : epoch.next};
+  }
+  if (epochs_ > 0 && place.epoch >= epochs_) return std::nullopt;
+  return place;
+}
+
+std::optional<Lease> LeaseLedger::find(std::uint64_t lease, std::uint32_t worker) const {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end() || found->second.worker != worker) return std::nullopt;
+  return found->second.lease;
+}
+
+bool LeaseLedger::hand_over(std::uint64_t lease, std::uint32_t worker) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return false;
+  found->second.worker = worker;
+  return true;
 }
 
 bool LeaseLedger::current(const Consumed& consumed) const {

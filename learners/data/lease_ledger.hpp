@@ -41,6 +41,18 @@ class LeaseLedger {
 
   // At most n (>= 1) positions, what was released first. Nothing when all are leased or committed.
   std::optional<Lease> lease(std::uint32_t worker, std::int64_t n);
+  // Where the next lease will begin.
+  struct Place {
+    std::uint64_t epoch = 0;
+    std::int64_t position = 0;
+    bool operator==(const Place&) const = default;
+  };
+  std::optional<Place> next() const;
+  // A lease that this worker has.
+  std::optional<Lease> find(std::uint64_t lease, std::uint32_t worker) const;
+  // From now on the lease is another worker's: one that holds what was delivered. False for one
+  // that is no more.
+  bool hand_over(std::uint64_t lease, std::uint32_t worker);
   // What an update consumed that is now certain. Counts and ignores positions that are not in the
   // lease they name, or were committed by it before: a released lease is no more, so what a worker
   // delivers after it was given up changes nothing. Returns how many were new.

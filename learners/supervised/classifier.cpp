@@ -27,12 +27,7 @@ Result<std::unique_ptr<Classifier>> Classifier::create(const ClassifierOptions& 
                                                        const LearnerContext& context) {
   if (auto good = check(options, placement.replicas, pictures.channels); !good)
     return tl::unexpected(good.error());
-  auto model = models::ResNet::create({.depth = options.depth,
-                                       .classes = pictures.classes,
-                                       .channels = pictures.channels,
-                                       .width = options.width,
-                                       .small_stem = options.small_stem,
-                                       .zero_gamma = options.zero_gamma});
+  auto model = models::ResNet::create(shape_of(options, pictures));
   if (!model) return tl::unexpected(model.error());
   std::unique_ptr<Classifier> classifier(
       new Classifier(options, placement, pictures, context, *std::move(model)));
@@ -82,7 +77,9 @@ Result<UpdateReport> Classifier::update(const replay::Batch& batch) {
 }
 
 Result<UpdateReport> Classifier::update(const PictureRows& rows) {
-  if (rows.count < 1 || rows.count % (replicas() * options_.accumulate) != 0)
+  const std::int64_t fewest =
+      options_.batch_norm == "global" && replicas() > 1 ? replicas() * options_.accumulate : 1;
+  if (rows.count < fewest)
     return fail(ErrorCode::kInvalidArgument,
                 std::to_string(rows.count) + " pictures cannot be divided over " +
                     std::to_string(replicas()) + " replicas with accumulate " +
@@ -92,11 +89,10 @@ Result<UpdateReport> Classifier::update(const PictureRows& rows) {
       return fail(ErrorCode::kInvalidArgument, "row " + std::to_string(i) + " has the label " +
                                                    std::to_string(rows.labels[i]) + " of " +
                                                    std::to_string(pictures_.classes) + " classes");
-  const std::int64_t share = rows.count / replicas();
   const Result<void> updated = local_->run(version() + 1, [&](int i, ReplicaContext&) {
     const auto index = static_cast<std::size_t>(i);
     return replicas_[index]
-        ->update(rows.part(i * share, share))
+        ->update(rows.part_of(replicas(), i))
         .map([&](const ClassifierTotals& totals) { totals_[index] = totals; });
   });
   if (!updated) return tl::unexpected(updated.error());

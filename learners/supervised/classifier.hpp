@@ -12,10 +12,6 @@
 
 namespace troupe::learners {
 
-struct PictureSpec {
-  std::int64_t side = 0, channels = 3, classes = 0;
-};
-
 // Metrics of an UpdateReport, over the update's pictures: loss (with label smoothing), accuracy,
 // gradient_norm, learning_rate.
 class Classifier final : public Learner {
@@ -30,7 +26,9 @@ class Classifier final : public Learner {
   std::vector<Column> batch_columns() const override;
   std::int64_t batch_size() const override { return options_.batch; }
   Result<UpdateReport> update(const replay::Batch& batch) override;
-  // Fewer rows than a batch are fine when the replicas can divide them: an epoch's end.
+  // Fewer rows than a batch are fine, as at an epoch's end: replicas take parts as equal as can be.
+  // kInvalidArgument for none, and for fewer than replicas x accumulate where batch norms are
+  // global.
   Result<UpdateReport> update(const PictureRows& rows);
   // All arrays, and batch norms' statistics of the first replica, by torchvision's names.
   models::ParameterSetPtr parameters() const override;

@@ -17,13 +17,6 @@ std::span<float> floats(const at::Tensor& flat) {
   return {flat.mutable_data_ptr<float>(), static_cast<std::size_t>(flat.numel())};
 }
 
-at::Tensor by_channel(const std::vector<std::int64_t>& values, std::int64_t channels, float other) {
-  const at::Tensor out = at::full({1, channels, 1, 1}, other);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    out.mutable_data_ptr<float>()[i] = static_cast<float>(values[i]);
-  return out;
-}
-
 // Computes in bf16 where that is known to be safe, while it lives.
 class Autocast {
  public:
@@ -66,25 +59,18 @@ ClassifierReplica::ClassifierReplica(const models::ResNet& model, const Classifi
       arrays_(make_arrays(model, seed)),
       segments_(segments_of(model.arrays())),
       velocity_(static_cast<std::size_t>(model.arrays().layout().size)),
-      mean_(by_channel(options.mean, model.shape().channels, 128)),
-      scale_(1 / by_channel(options.deviation, model.shape().channels, 64)) {
+      input_(options, model.shape().channels) {
   const std::span<float> values = floats(arrays_.parameters().values());
   if (options.average > 0) average_.assign(values.begin(), values.end());
 }
 
-// NHWC bytes to an NCHW view of floats in the same order: what convolutions like best.
-at::Tensor ClassifierReplica::input(const PictureRows& rows) const {
-  const at::Tensor bytes =
-      at::from_blob(const_cast<std::uint8_t*>(rows.pixels),
-                    {rows.count, rows.side, rows.side, rows.channels}, at::kByte)
-          .permute({0, 3, 1, 2});
-  return (bytes.to(at::kFloat) - mean_).mul_(scale_);
-}
-
-models::Pass ClassifierReplica::training_pass() {
+models::Pass ClassifierReplica::training_pass(std::int64_t global_count, std::int64_t index) {
   models::Pass pass{arrays_.parameters().parameters(), arrays_.buffers(), true};
   if (options_.batch_norm == "global" && context_.replicas_in_sync() > 1) {
-    pass.replicas = context_.replicas_in_sync();
+    const int replicas = context_.replicas_in_sync();
+    for (int r = 0; r < replicas; ++r)
+      pass.rows += PictureRows::rows_of_part(PictureRows::rows_of_part(global_count, replicas, r),
+                                             options_.accumulate, index);
     pass.sum = [this](const at::Tensor& share) {
       return context_.all_reduce(share, ReduceOp::kSum);
     };
@@ -92,13 +78,14 @@ models::Pass ClassifierReplica::training_pass() {
   return pass;
 }
 
-void ClassifierReplica::backward(const PictureRows& rows, ClassifierTotals& totals) {
+void ClassifierReplica::backward(const PictureRows& rows, std::int64_t index,
+                                 ClassifierTotals& totals) {
   const at::Tensor labels =
       at::from_blob(const_cast<std::int64_t*>(rows.labels), {rows.count}, at::kLong);
   at::Tensor logits;
   {
     const Autocast autocast(options_.precision == "bf16");
-    logits = model_.forward(training_pass(), input(rows));
+    logits = model_.forward(training_pass(rows.global_count, index), input(rows));
   }
   logits = logits.to(at::kFloat);
   const at::Tensor loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100,
@@ -114,9 +101,9 @@ Result<ClassifierTotals> ClassifierReplica::update(const PictureRows& rows) {
   const std::vector<at::Tensor> buffers = arrays_.buffers();  // layers replace, never write
   arrays_.parameters().gradient().zero_();
   ClassifierTotals totals;
-  const std::int64_t part = rows.count / options_.accumulate;
   for (std::int64_t i = 0; i < options_.accumulate; ++i)
-    backward(rows.part(i * part, part), totals);
+    if (const PictureRows part = rows.part_of(options_.accumulate, i); part.count > 0)
+      backward(part, i, totals);
   if (auto reduced = reduce(totals); !reduced) return tl::unexpected(reduced.error());
   totals.gradient_norm = std::sqrt(squared_norm(floats(arrays_.parameters().gradient())));
   if (!std::isfinite(totals.loss) || !std::isfinite(totals.gradient_norm)) {

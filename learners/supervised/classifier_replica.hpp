@@ -2,6 +2,7 @@
 // together. Belongs to its thread; the learner touches it only between rounds of work.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "learners/supervised/classification.hpp"
 #include "learners/supervised/momentum.hpp"
 #include "learners/supervised/options.hpp"
+#include "learners/supervised/picture_input.hpp"
 #include "models/image/resnet.hpp"
 
 namespace troupe::learners {
@@ -20,6 +22,16 @@ struct PictureRows {
   const std::uint8_t* pixels = nullptr;
   const std::int64_t* labels = nullptr;
 
+  // Rows of part `index` when `total` are divided into parts as equal as can be, and its first row.
+  static std::int64_t rows_of_part(std::int64_t total, std::int64_t parts, std::int64_t index) {
+    return total / parts + (index < total % parts ? 1 : 0);
+  }
+  static std::int64_t first_of_part(std::int64_t total, std::int64_t parts, std::int64_t index) {
+    return index * (total / parts) + std::min(index, total % parts);
+  }
+  PictureRows part_of(std::int64_t parts, std::int64_t index) const {
+    return part(first_of_part(count, parts, index), rows_of_part(count, parts, index));
+  }
   PictureRows part(std::int64_t first, std::int64_t rows) const {
     PictureRows out = *this;
     out.count = rows;
@@ -43,8 +55,9 @@ class ClassifierReplica {
   ClassifierReplica(const models::ResNet& model, const ClassifierOptions& options,
                     ReplicaContext& context, std::uint64_t seed);
 
-  // Gradients over `rows`, summed over all replicas and applied. kNotFinite: nothing was changed on
-  // any replica.
+  // Gradients over `rows`, which are this replica's part of global_count (PictureRows::part_of) and
+  // may be none, summed over all replicas and applied. kNotFinite: nothing was changed on any
+  // replica.
   Result<ClassifierTotals> update(const PictureRows& rows);
   // Adds what the network, averaged where options say so, makes of the rows to `counted`.
   Result<void> evaluate(const PictureRows& rows, Classification& counted);
@@ -63,10 +76,13 @@ class ClassifierReplica {
   std::vector<float>& average() { return average_; }  // empty without averaging
 
  private:
-  at::Tensor input(const PictureRows& rows) const;
-  models::Pass training_pass();
+  at::Tensor input(const PictureRows& rows) const {
+    return input_(rows.pixels, rows.count, rows.side);
+  }
+  // `index`: which part of the replica's rows.
+  models::Pass training_pass(std::int64_t global_count, std::int64_t index);
   // Loss (a sum of shares of the global mean) and right answers; gradients are added up.
-  void backward(const PictureRows& rows, ClassifierTotals& totals);
+  void backward(const PictureRows& rows, std::int64_t index, ClassifierTotals& totals);
   Result<void> reduce(ClassifierTotals& totals);
   void apply(double rate);
 
@@ -76,7 +92,7 @@ class ClassifierReplica {
   models::ImageArrays arrays_;
   std::vector<MomentumSegment> segments_;
   std::vector<float> velocity_, average_;
-  at::Tensor mean_, scale_;  // [1, channels, 1, 1]
+  PictureInput input_;
   std::uint64_t updates_ = 0;
 };
 

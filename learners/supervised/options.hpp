@@ -11,6 +11,11 @@
 
 namespace troupe::learners {
 
+// What a classifier learns from.
+struct PictureSpec {
+  std::int64_t side = 0, channels = 3, classes = 0;
+};
+
 // Defaults are those of ResNet-50 on ImageNet (He et al. 2016; Goyal et al. 2017,
 // arXiv:1706.02677).
 struct ClassifierOptions {
@@ -64,6 +69,14 @@ void describe(Visitor& visitor, ClassifierOptions& options) {
                 "Deviation of each channel that they are divided by; empty: 64.");
   visitor.group("schedule", options.schedule, "The learning rate.");
 }
+
+// Updates of so many epochs of a set: each ends with what is left of it.
+inline std::int64_t updates_of(std::int64_t epochs, std::int64_t size, std::int64_t batch) {
+  return epochs * ((size + batch - 1) / batch);
+}
+
+// What the network of these options learns, as a count of numbers.
+std::int64_t parameter_count(const ClassifierOptions& options, const PictureSpec& pictures);
 
 // kInvalidArgument naming the option: a batch that cannot be divided, lists of another length than
 // `channels`, a schedule that check() refuses.

@@ -84,7 +84,7 @@ struct Pass {
   bool training = false;         // batch statistics instead of running ones, which move
   bool power_iteration = false;  // spectral norms take one step
   SumOverReplicas sum{};         // of batch statistics; empty: each replica's own
-  std::int64_t replicas = 1;     // that `sum` adds
+  std::int64_t rows = 0;         // of all replicas that `sum` adds
 };
 
 // Parameters with buffers, all on one device.

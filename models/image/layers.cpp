@@ -32,11 +32,22 @@ Convolution::Convolution(ArrayList& arrays, const std::string& name, const Convo
     norm_.emplace(arrays, name, weight_, shape.outputs, shape.inputs * shape.area());
 }
 
+// oneDNN's AVX2 kernel for weight gradients of 1x1 convolutions writes beyond the weights of other
+// numbers of channels than multiples of this (seen with the one in PyTorch 2.11): those
+// convolutions are products of matrices.
+constexpr std::int64_t kLanes = 8;
+
 at::Tensor Convolution::operator()(const Pass& pass, const at::Tensor& x) const {
   at::Tensor weight = pass.parameters[weight_];
   if (norm_) weight = (*norm_)(pass, weight);
-  return at::conv2d(x, weight, bias_ ? pass.parameters[*bias_] : at::Tensor(), shape_.stride,
-                    shape_.kernel / 2);
+  const at::Tensor bias = bias_ ? pass.parameters[*bias_] : at::Tensor();
+  if (shape_.kernel > 1 || (shape_.inputs % kLanes == 0 && shape_.outputs % kLanes == 0))
+    return at::conv2d(x, weight, bias, shape_.stride, shape_.kernel / 2);
+  const at::Tensor taken =
+      shape_.stride == 1
+          ? x
+          : x.slice(2, 0, x.size(2), shape_.stride).slice(3, 0, x.size(3), shape_.stride);
+  return at::linear(taken.permute({0, 2, 3, 1}), weight.flatten(1), bias).permute({0, 3, 1, 2});
 }
 
 Linear::Linear(ArrayList& arrays, const std::string& name, const LinearShape& shape)
@@ -97,13 +108,13 @@ at::Tensor BatchNorm::normalised(const Pass& pass, const at::Tensor& x, const at
 
 at::Tensor BatchNorm::over_replicas(const Pass& pass, const at::Tensor& x, const at::Tensor& scale,
                                     const at::Tensor& shift) const {
-  const std::int64_t channels = x.size(1), count = x.numel() / channels * pass.replicas;
-  const auto share = static_cast<double>(pass.replicas);
+  const std::int64_t channels = x.size(1), count = x.size(2) * x.size(3) * pass.rows;
+  const double share = static_cast<double>(x.size(0)) / static_cast<double>(pass.rows);
   // The difference of large moments is no job for 16 bits, and its rounding may pass 0.
   const bool narrow = x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf;
   const at::Tensor wide = narrow ? x.to(at::kFloat) : x;
   const at::Tensor moments =
-      pass.sum(at::stack({wide.mean({0, 2, 3}) / share, wide.square().mean({0, 2, 3}) / share}));
+      pass.sum(at::stack({wide.mean({0, 2, 3}) * share, wide.square().mean({0, 2, 3}) * share}));
   const at::Tensor mean = moments[0], variance = (moments[1] - mean.square()).clamp_min(0);
   {
     const at::NoGradGuard without_gradient;

@@ -291,7 +291,10 @@ TEST(Sequences, ShapesOutOfRangeAreRefusedByName) {
       {{.kind = Kind::kEpisode, .length = 70000}, "length"},
       {{.kind = Kind::kSequence, .length = 4, .period = 5}, "period"},
       {{.kind = Kind::kSequence, .length = 4, .period = 0}, "period"},
-      {{.kind = Kind::kSequence, .length = 4, .period = 1, .burn_in = 4}, "burn_in"}};
+      {{.kind = Kind::kSequence, .length = 4, .period = 1, .burn_in = 4}, "burn_in"},
+      {{.kind = Kind::kEpisode, .length = 4, .period = 2}, "period"},
+      {{.kind = Kind::kEpisode, .length = 4, .burn_in = 1}, "burn_in"},
+      {{.kind = Kind::kNStep, .across_episodes = true}, "across_episodes"}};
   for (const auto& [shape, name] : wrong) {
     const auto table = Table::create(options_of(shape), scalar_signature());
     ASSERT_FALSE(table) << name;

@@ -72,6 +72,77 @@ TEST(ChecksTest, WithoutEnvironmentActorsThereMustBeAFileAndIsNoRatio) {
   EXPECT_EQ(samples_per_insert(options), 0);
 }
 
+RunOptions picture_options() {
+  RunOptions options;
+  options.job = "resnet";
+  options.data.set.kind = "synthetic";
+  options.stop.epochs = 2;
+  return options;
+}
+
+TEST(ChecksTest, AJobOnPicturesNeedsASetAndAnEnd) {
+  RunOptions options = picture_options();
+  EXPECT_EQ(error(options), "accepted");
+  options.data.set.kind = "idx";
+  EXPECT_THAT(error(options), HasSubstr("data.path is not set"));
+  options = picture_options();
+  options.stop.epochs = 0;
+  EXPECT_THAT(error(options), HasSubstr("resnet.schedule: updates is 0"));
+  options.learners.learner.resnet.schedule.decay = "constant";
+  EXPECT_EQ(error(options), "accepted");
+  options.actors.count = 0;
+  EXPECT_THAT(error(options), HasSubstr("without data actors nobody reads pictures"));
+}
+
+TEST(ChecksTest, WhatAJobDoesNotLookAtIsRefused) {
+  RunOptions options = picture_options();
+  options.replay.capacity = 5;
+  options.environment.name = "pendulum";
+  options.learners.learner.d4pg.sigma = 1;
+  options.stop.actor_steps = 5;
+  options.deterministic = true;
+  EXPECT_THAT(error(options),
+              AllOf(HasSubstr("replay.capacity has no effect with job: resnet; remove it"),
+                    HasSubstr("environment.name has no effect"), HasSubstr("d4pg.sigma"),
+                    HasSubstr("stop.actor_steps"), HasSubstr("deterministic has no effect")));
+  options = good_options();
+  options.learners.learner.resnet.depth = 34;
+  options.data.lease = 3;
+  options.stop.accuracy = 0.5;
+  EXPECT_THAT(error(options), AllOf(HasSubstr("resnet.depth has no effect with job: d4pg"),
+                                    HasSubstr("data.lease"), HasSubstr("stop.accuracy")));
+}
+
+TEST(ChecksTest, OptionsOfANetworkAreCheckedTogether) {
+  RunOptions options = picture_options();
+  options.learners.learner.resnet.depth = 20;
+  EXPECT_THAT(error(options), HasSubstr("resnet.depth is 20, not 18, 34, 50 or 101"));
+  options = picture_options();
+  options.learners.learner.replicas = 3;
+  EXPECT_THAT(error(options), HasSubstr("resnet.batch 256 cannot be divided over 3 replicas"));
+  options = picture_options();
+  options.data.augment.evaluation_resize = 100;
+  EXPECT_THAT(error(options), HasSubstr("data.augment.evaluation_resize is below size"));
+}
+
+TEST(ChecksTest, EpochsBecomeUpdatesOnceTheSizeOfTheSetIsKnown) {
+  RunOptions options = picture_options();
+  options.evaluation.epochs = 1;
+  RunOptions resolved = with_epochs_as_updates(options, 1000);  // 3 batches of 256 and one of 232
+  EXPECT_EQ(resolved.stop.updates, 8);
+  EXPECT_EQ(resolved.evaluation.every, 4);
+  EXPECT_EQ(resolved.learners.learner.resnet.schedule.updates, 8);
+  options.stop.updates = 5;
+  options.evaluation.epochs = 0;
+  options.evaluation.every = 3;
+  options.learners.learner.resnet.schedule.updates = 100;
+  resolved = with_epochs_as_updates(options, 1000);
+  EXPECT_EQ(resolved.stop.updates, 5);
+  EXPECT_EQ(resolved.evaluation.every, 3);
+  EXPECT_EQ(resolved.learners.learner.resnet.schedule.updates, 100);
+  EXPECT_EQ(error(resolved), "accepted");  // as nodes read it
+}
+
 TEST(ChecksTest, TheTableMustHoldItsFirstSample) {
   RunOptions options = good_options();
   options.replay.min_size = 2000;

@@ -85,7 +85,9 @@ TEST_F(MessagesTest, CoordinatorMessagesKeepTheirFields) {
   EXPECT_EQ(assignment.role, "learner");
   EXPECT_EQ(assignment.epoch, 3U);
   EXPECT_EQ(assignment.restore_directory, "/from");
-  EXPECT_EQ(round_trip(Peers{{"a"}, {"b"}, "c"}).parameter_endpoint, "c");
+  const auto peers = round_trip(Peers{{"a"}, {"b"}, "c", {0, 7}});
+  EXPECT_EQ(peers.parameter_endpoint, "c");
+  EXPECT_EQ(peers.ended_actors, (std::vector<std::uint32_t>{0, 7}));
   EXPECT_EQ(round_trip(Ping{7}).number, 7U);
   EXPECT_EQ(round_trip(CheckpointRequest{1, "d"}).directory, "d");
   EXPECT_EQ(round_trip(EvaluateRequest{1, 2, 3}).version, 3U);

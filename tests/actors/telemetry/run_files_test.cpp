@@ -45,6 +45,28 @@ TEST(RunFiles, RowsWaitWhileTheDiskIsFullAndNoneIsLost) {
   EXPECT_EQ(python.status, 0) << python.output;
 }
 
+TEST(RunFiles, EvaluationsOfClassifiersGrowByLinesAndAreCutByAResume) {
+  const TemporaryFolder directory;
+  const auto path = directory / "evaluations.jsonl";
+  {
+    auto files = RunFiles::open(directory.path(), 0);
+    EXPECT_FALSE(std::filesystem::exists(path));
+    for (const int updates : {10, 20, 20, 30})
+      ASSERT_TRUE(files->add_report(updates, R"({"top1":0.5})"));
+    const SmallDisk disk(8);
+    EXPECT_FALSE(files->add_report(40, R"({"top1":0.6})"));
+  }
+  EXPECT_EQ(content_of(path),
+            "{\"updates\":10,\"top1\":0.5}\n{\"updates\":20,\"top1\":0.5}\n"
+            "{\"updates\":30,\"top1\":0.5}\n");
+  auto files = RunFiles::open(directory.path(), 20);
+  ASSERT_TRUE(files) << files.error().message;
+  ASSERT_TRUE(files->add_report(25, R"({"top1":0.7})"));
+  EXPECT_EQ(content_of(path),
+            "{\"updates\":10,\"top1\":0.5}\n{\"updates\":20,\"top1\":0.5}\n"
+            "{\"updates\":25,\"top1\":0.7}\n");
+}
+
 TEST(RunFiles, AResumeCutsAllThreeFilesAtTheRestoredStep) {
   const TemporaryFolder directory;
   {

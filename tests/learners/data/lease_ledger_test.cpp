@@ -40,6 +40,32 @@ TEST(LeaseLedger, TheNextEpochBeginsBeforeTheLastOneIsCommitted) {
   EXPECT_FALSE(ledger.lease(0, 1));
 }
 
+TEST(LeaseLedger, TheNextPlaceIsWhereTheNextLeaseBegins) {
+  LeaseLedger ledger(10, 1);
+  EXPECT_EQ(ledger.next(), (LeaseLedger::Place{0, 0}));
+  ASSERT_TRUE(ledger.lease(1, 4));
+  EXPECT_EQ(ledger.next(), (LeaseLedger::Place{0, 4}));
+  ASSERT_TRUE(ledger.lease(2, 6));
+  EXPECT_FALSE(ledger.next());
+  ledger.release(1);
+  EXPECT_EQ(ledger.next(), (LeaseLedger::Place{0, 0}));
+  LeaseLedger endless(10, 0);
+  ASSERT_TRUE(endless.lease(1, 10));
+  EXPECT_EQ(endless.next(), (LeaseLedger::Place{1, 0}));
+}
+
+TEST(LeaseLedger, AHandedOverLeaseIsNotReleasedWithItsFirstWorker) {
+  LeaseLedger ledger(10, 1);
+  const auto lease = *ledger.lease(1, 4);
+  EXPECT_EQ(ledger.find(lease.id, 1), lease);
+  EXPECT_FALSE(ledger.find(lease.id, 2));
+  EXPECT_TRUE(ledger.hand_over(lease.id, 9));
+  EXPECT_FALSE(ledger.find(lease.id, 1));
+  EXPECT_EQ(ledger.release(1), 0);
+  EXPECT_EQ(ledger.commit(all_of(lease)), 4);
+  EXPECT_FALSE(ledger.hand_over(lease.id, 1));
+}
+
 TEST(LeaseLedger, WhatADeadWorkerDidNotCommitGoesToAnother) {
   LeaseLedger ledger(10, 1);
   const auto dead = *ledger.lease(7, 6);

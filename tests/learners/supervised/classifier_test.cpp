@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "learners/data/loader.hpp"
+#include "learners/supervised/predictor.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace troupe::learners {
@@ -20,7 +21,7 @@ ClassifierOptions options_of(const std::string& batch_norm = "global") {
   ClassifierOptions options;
   options.batch = 32;
   options.depth = 18;
-  options.width = 4;
+  options.width = 8;
   options.small_stem = true;
   options.batch_norm = batch_norm;
   options.average = 0.9;
@@ -170,12 +171,12 @@ TEST(Classifier, AnotherNetworksCheckpointIsRefusedAndChangesNothing) {
   const auto saved = make(options_of(), 1);
   ASSERT_TRUE(saved->save(folder.path()));
   auto wider = options_of();
-  wider.width = 8;
+  wider.width = 16;
   const auto other = make(wider, 1);
   const std::uint64_t before = other->state_hash(0);
   const auto loaded = other->load(folder.path());
   ASSERT_FALSE(loaded);
-  EXPECT_THAT(loaded.error().message, HasSubstr("resnet.width = 4, but it is now 8"));
+  EXPECT_THAT(loaded.error().message, HasSubstr("resnet.width = 8, but it is now 16"));
   EXPECT_EQ(other->state_hash(0), before);
 }
 
@@ -199,13 +200,74 @@ TEST(Classifier, AnUpdateThatIsNotFiniteChangesNothing) {
   FAIL() << "no update failed at a rate of 1e30";
 }
 
+// An epoch's end: 7 rows for three replicas, with two parts each.
+TEST(Classifier, ReplicasTakePartsOfARestAsEqualAsCanBe) {
+  for (const char* batch_norm : {"global", "replica"}) {
+    auto options = options_of(batch_norm);
+    options.batch = 30;
+    Source source;
+    const data::Pictures pictures = source.batch(0);
+    PictureRows rows = rows_of(pictures);
+    const auto many = make(options, 3);
+    for (const std::int64_t count : {7, 3, 32}) {
+      rows.count = rows.global_count = count;
+      const auto report = many->update(rows);
+      ASSERT_TRUE(report) << report.error().message;
+      EXPECT_TRUE(std::isfinite(report->metrics.at("loss")));
+      EXPECT_EQ(many->state_hash(0), many->state_hash(2));
+    }
+    if (std::string(batch_norm) == "replica") continue;
+    // With common statistics it is the update of one replica that has all rows.
+    const auto one = make(options, 1), three = make(options, 3);
+    rows.count = rows.global_count = 7;
+    ASSERT_TRUE(one->update(rows));
+    ASSERT_TRUE(three->update(rows));
+    EXPECT_LT(relative_difference(values_of(*three), values_of(*one)), 1e-5);
+  }
+}
+
+TEST(Classifier, ItsParametersAreCounted) {
+  for (const std::int64_t depth : {18, 34, 50, 101}) {
+    auto options = options_of();
+    options.depth = depth;
+    options.small_stem = depth != 34;
+    const auto classifier = make(options, 1);
+    std::int64_t count = 0;
+    for (const auto& [name, array] : classifier->parameters()->arrays)
+      if (name.find("running_") == std::string::npos)
+        count += static_cast<std::int64_t>(array.values.size());
+    EXPECT_EQ(parameter_count(options, {kSide, 3, kClasses}), count) << depth;
+  }
+  EXPECT_EQ(parameter_count(ClassifierOptions{}, {224, 3, 1000}), 25557032);
+}
+
+TEST(Classifier, APredictorGivesWhatItsEvaluationCounts) {
+  const auto classifier = make(options_of(), 1);
+  (void)train(*classifier, 0, 3);
+  Source source(false);
+  const data::Pictures pictures = source.batch(0);
+  Classification expected(kClasses), found(kClasses);
+  ASSERT_TRUE(classifier->evaluate(rows_of(pictures), expected));
+  const auto predictor = make_predictor(options_of(), {kSide, 3, kClasses}, 1).value();
+  ASSERT_TRUE(predictor->set_parameters(*classifier->parameters()));
+  const auto outputs = predictor->outputs(pictures.pixels);
+  ASSERT_TRUE(outputs) << outputs.error().message;
+  ASSERT_TRUE(found.add(outputs->logits, pictures.labels));
+  EXPECT_EQ(outputs->features.size(), 32U * 8 * 8);  // widths 8 to 64
+  EXPECT_NEAR(found.loss(), expected.loss(), 1e-6);
+  models::ParameterSet broken = *classifier->parameters();
+  broken.arrays.erase("bn1.running_var");
+  EXPECT_THAT(predictor->set_parameters(broken).error().message, HasSubstr("bn1.running_var"));
+  EXPECT_FALSE(predictor->outputs(std::span(pictures.pixels).first(5)));
+}
+
 TEST(Classifier, WhatDoesNotFitIsNamed) {
   const auto classifier = make(options_of(), 2);
   Source source;
   data::Pictures pictures = source.batch(0);
   PictureRows rows = rows_of(pictures);
-  rows.count = 31;
-  EXPECT_THAT(classifier->update(rows).error().message, HasSubstr("31 pictures"));
+  rows.count = 1;  // of two replicas with common statistics
+  EXPECT_THAT(classifier->update(rows).error().message, HasSubstr("1 pictures cannot be divided"));
   pictures.labels[7] = kClasses;
   EXPECT_THAT(classifier->update(rows_of(pictures)).error().message, HasSubstr("row 7"));
   auto options = options_of();

@@ -80,6 +80,36 @@ TEST(SpectralNorm, TheGradientKnowsAboutSigma) {
   EXPECT_GT(weight.grad().norm().item<double>(), 0.01);
 }
 
+// Channels that vector instructions do not like go another way; in double the library's own way is
+// sure.
+TEST(Convolution, OfOnePixelIsItselfForAnyNumberOfChannels) {
+  for (const std::int64_t inputs : {1, 3, 8, 12})
+    for (const std::int64_t outputs : {1, 4, 8, 9})
+      for (const std::int64_t stride : {1, 2}) {
+        ArrayList list;
+        const Convolution layer(list, "c",
+                                {.inputs = inputs,
+                                 .outputs = outputs,
+                                 .kernel = 1,
+                                 .stride = stride,
+                                 .bias = true,
+                                 .fill = kaiming_normal(outputs, 1)});
+        Random random(3);
+        ImageArrays arrays(list, random, at::kCPU, at::kDouble);
+        const auto& parameters = arrays.parameters().parameters();
+        const at::Tensor x = random_tensor({2, inputs, 5, 5}, 1).set_requires_grad(true);
+        const at::Tensor out = layer({parameters, arrays.buffers()}, x);
+        const at::Tensor expected = at::conv2d(x, parameters[0], parameters[1], stride);
+        ASSERT_EQ(out.sizes(), expected.sizes());
+        EXPECT_TRUE(at::allclose(out, expected, 1e-12, 1e-12));
+        const std::vector<at::Tensor> inputs_of = {x, parameters[0], parameters[1]};
+        const auto ours = torch::autograd::grad({out.square().sum()}, inputs_of, {}, true);
+        const auto theirs = torch::autograd::grad({expected.square().sum()}, inputs_of);
+        for (std::size_t i = 0; i < ours.size(); ++i)
+          EXPECT_TRUE(at::allclose(ours[i], theirs[i], 1e-10, 1e-12)) << i;
+      }
+}
+
 struct OneNorm {
   explicit OneNorm(std::int64_t classes = 0) : layer(list, "n", 3, 1, classes) {}
   ArrayList list;
@@ -120,8 +150,8 @@ TEST(BatchNorm, ScaleAndShiftAreThoseOfTheClass) {
 }
 
 // Two replicas that add their moments, here one after the other: the first pass collects the
-// shares, the second uses their sum. Values, running statistics and gradients equal one replica's
-// with both halves.
+// shares, the second uses their sum. One has more rows than the other. Values, running statistics
+// and gradients equal one replica's with both parts.
 TEST(BatchNorm, StatisticsOverReplicasAreThoseOfTheWholeBatch) {
   const at::Tensor whole = random_tensor({6, 3, 4, 4}, 1) + 2;
   const at::Tensor weight = random_tensor({6, 3, 4, 4}, 2);
@@ -132,29 +162,31 @@ TEST(BatchNorm, StatisticsOverReplicasAreThoseOfTheWholeBatch) {
   (expected * weight).sum().backward();
 
   OneNorm shared;
-  std::vector<at::Tensor> halves, shares;
-  for (int r = 0; r < 2; ++r)
-    halves.push_back(whole.narrow(0, 3 * r, 3).clone().set_requires_grad(true));
-  for (int r = 0; r < 2; ++r) {
+  const std::vector<std::int64_t> first{0, 2}, rows{2, 4};
+  std::vector<at::Tensor> parts, shares;
+  for (std::size_t r = 0; r < 2; ++r)
+    parts.push_back(whole.narrow(0, first[r], rows[r]).clone().set_requires_grad(true));
+  for (std::size_t r = 0; r < 2; ++r) {
     std::vector<at::Tensor> buffers = shared.arrays.buffers();
     shared.layer({shared.arrays.parameters().parameters(), buffers, true, false,
-                  [&](const at::Tensor& share) { return shares.emplace_back(share); }, 2},
-                 halves[r]);
+                  [&](const at::Tensor& share) { return shares.emplace_back(share); }, 6},
+                 parts[r]);
   }
   const at::Tensor total = shares[0] + shares[1];
   at::Tensor loss = at::zeros({}, at::kDouble);
   std::vector<at::Tensor> buffers;
-  for (int r = 0; r < 2; ++r) {
+  for (std::size_t r = 0; r < 2; ++r) {
     buffers = shared.arrays.buffers();
     const at::Tensor out = shared.layer({shared.arrays.parameters().parameters(), buffers, true,
-                                         false, [&](const at::Tensor&) { return total; }, 2},
-                                        halves[r]);
-    EXPECT_TRUE(at::allclose(out, expected.narrow(0, 3 * r, 3), 1e-9, 1e-9)) << r;
-    loss = loss + (out * weight.narrow(0, 3 * r, 3)).sum();
+                                         false, [&](const at::Tensor&) { return total; }, 6},
+                                        parts[r]);
+    EXPECT_TRUE(at::allclose(out, expected.narrow(0, first[r], rows[r]), 1e-9, 1e-9)) << r;
+    loss = loss + (out * weight.narrow(0, first[r], rows[r])).sum();
   }
   loss.backward();
-  for (int r = 0; r < 2; ++r)
-    EXPECT_TRUE(at::allclose(halves[r].grad(), x.grad().narrow(0, 3 * r, 3), 1e-8, 1e-9)) << r;
+  for (std::size_t r = 0; r < 2; ++r)
+    EXPECT_TRUE(at::allclose(parts[r].grad(), x.grad().narrow(0, first[r], rows[r]), 1e-8, 1e-9))
+        << r;
   for (std::size_t i = 0; i < 2; ++i)
     EXPECT_TRUE(at::allclose(buffers[i], reference.arrays.buffers()[i], 1e-9, 1e-12)) << i;
   for (std::size_t i = 0; i < 2; ++i)
@@ -168,7 +200,7 @@ TEST(BatchNorm, StatisticsOverReplicasSurviveHalfPrecision) {
   const at::Tensor x = (random_tensor({6, 3, 4, 4}, 1) * 0.1 + 50).to(at::kBFloat16);
   const at::Tensor out =
       shared.layer({shared.arrays.parameters().parameters(), shared.arrays.buffers(), true, false,
-                    [](const at::Tensor& share) { return share; }, 1},
+                    [](const at::Tensor& share) { return share; }, 6},
                    x);
   EXPECT_TRUE(at::isfinite(out).all().item<bool>());
   EXPECT_TRUE(at::isfinite(shared.arrays.buffers()[1]).all().item<bool>());
