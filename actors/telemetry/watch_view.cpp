@@ -2,7 +2,9 @@
 #include "actors/telemetry/watch_view.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
 
 namespace troupe::actors::telemetry {
@@ -66,12 +68,18 @@ std::optional<Metrics> classifier_metrics(const WatchModel& model) {
   return std::nullopt;
 }
 
+std::string percent(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f %%", 100 * share);
+  return text.data();
+}
+
 void add_figures(const WatchModel& model, Lines& lines) {
   const RunStatus& status = model.status;
   if (const auto found = classifier_metrics(model)) {
-    lines.push_back({joined({"accuracy: top-1 " + format_number(found->at("top1")) + " at update " +
+    lines.push_back({joined({"accuracy: top-1 " + percent(found->at("top1")) + " at update " +
                                  format_number(static_cast<double>(status.evaluation_steps)),
-                             "top-5 " + format_number(found->at("top5")),
+                             "top-5 " + percent(found->at("top5")),
                              "loss " + format_number(found->at("cross_entropy"))})});
   } else {
     lines.push_back(

@@ -51,6 +51,7 @@ replay::Signature picture_signature(const FeedOptions& options);
 // Who has a lease: a data actor and its incarnation.
 struct DataActor {
   std::uint32_t index = 0, incarnation = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the generated comparison's own zero
   auto operator<=>(const DataActor&) const = default;
 };
 

@@ -50,7 +50,7 @@ void describe(Visitor& visitor, ClassifierOptions& options) {
                 "Share of the target that is spread over all classes.");
   visitor.choice("optimizer", options.optimizer, {"sgd", "lars"},
                  "SGD with momentum, or LARS's rates by layer for large batches.");
-  visitor.field("momentum", options.momentum, between(0, 1), "Momentum.");
+  visitor.field("momentum", options.momentum, between(0, 1), "Momentum of the gradients.");
   visitor.field("nesterov", options.nesterov, "Nesterov's momentum.");
   visitor.field("weight_decay", options.weight_decay, at_least(0),
                 "Decay of weights; not of scales, shifts and biases.");

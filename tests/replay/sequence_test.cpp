@@ -172,9 +172,11 @@ ItemShape random_shape(Random& random) {
   ItemShape shape;
   shape.kind = random.below(4) == 0 ? ItemShape::Kind::kEpisode : ItemShape::Kind::kSequence;
   shape.length = 1 + static_cast<std::uint32_t>(random.below(24));
-  shape.period = 1 + static_cast<std::uint32_t>(random.below(shape.length));
-  shape.burn_in = static_cast<std::uint32_t>(random.below(shape.length));
-  shape.across_episodes = shape.kind == ItemShape::Kind::kSequence && random.below(3) == 0;
+  if (shape.kind == ItemShape::Kind::kSequence) {
+    shape.period = 1 + static_cast<std::uint32_t>(random.below(shape.length));
+    shape.burn_in = static_cast<std::uint32_t>(random.below(shape.length));
+    shape.across_episodes = random.below(3) == 0;
+  }
   shape.tail = random.below(2) == 0 ? ItemShape::Tail::kPad : ItemShape::Tail::kDrop;
   return shape;
 }

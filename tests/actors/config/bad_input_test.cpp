@@ -122,7 +122,8 @@ TEST_F(BadInputTest, WrongKindsAreToldWhatIsAllowed) {
   EXPECT_THAT(error("d4pg: {policy: 256}\n"), HasSubstr("expects a list of integers such as"));
   EXPECT_THAT(error("d4pg: {policy: [64, big]}\n"), HasSubstr("d4pg.policy element 2 expects"));
   EXPECT_THAT(error("d4pg: 3\n"), HasSubstr("d4pg is a section and expects keys of its own"));
-  EXPECT_THAT(error("job:\n"), HasSubstr("job expects one of d4pg, null, found nothing (null)"));
+  EXPECT_THAT(error("job:\n"),
+              HasSubstr("job expects one of d4pg, resnet, sngan, null, found nothing (null)"));
 }
 
 TEST_F(BadInputTest, ListElementsAreNamedByTheirOwnLine) {

@@ -49,8 +49,8 @@ TEST(Render, AClassifierShowsItsAccuracy) {
   WatchModel model = busy_model();
   model.apply(message(900, Metrics{{"top1", 0.9312}, {"top5", 0.998}, {"cross_entropy", 0.21}}));
   const std::string text = all_text(render(model, 120, 40, true));
-  EXPECT_THAT(text, HasSubstr("accuracy: top-1 0.9312"));
-  EXPECT_THAT(text, HasSubstr("top-5 0.998"));
+  EXPECT_THAT(text, HasSubstr("accuracy: top-1 93.12 %"));
+  EXPECT_THAT(text, HasSubstr("top-5 99.80 %"));
   EXPECT_THAT(text, HasSubstr("accuracy over updates"));
   EXPECT_THAT(text, Not(HasSubstr("return:")));
 }

@@ -233,7 +233,8 @@ TEST(Classifier, ItsParametersAreCounted) {
     options.small_stem = depth != 34;
     const auto classifier = make(options, 1);
     std::int64_t count = 0;
-    for (const auto& [name, array] : classifier->parameters()->arrays)
+    const models::ParameterSetPtr set = classifier->parameters();
+    for (const auto& [name, array] : set->arrays)
       if (name.find("running_") == std::string::npos)
         count += static_cast<std::int64_t>(array.values.size());
     EXPECT_EQ(parameter_count(options, {kSide, 3, kClasses}), count) << depth;
