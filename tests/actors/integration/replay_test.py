@@ -43,7 +43,8 @@ class Prioritised(ReplayRun):
         for placement in ["own", "learner"]:
             with self.subTest(placement):
                 run = self.start({**self.OWN, "replay.placement": placement, "replay.selector": "prioritised",
-                                  "replay.importance_exponent": 0.5}, directory=placement)
+                                  "replay.importance_exponent": 0.5, "replay.capacity": 1_000_000},  # none leave
+                                 directory=placement)
                 run.ready("learner-0", "actor-0", "actor-1")
                 run.progressed(500, 200)
                 own = "shard/" if placement == "own" else "learner/"
