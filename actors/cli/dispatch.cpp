@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/cli/replay_source.hpp"
 #include "actors/cli/verbs.hpp"
 #include "actors/cli/versions.hpp"
 #include "actors/config/nearest.hpp"
@@ -109,6 +110,11 @@ void print_error(const std::string& message) {
     std::fprintf(stderr, "troupe: %s\n", message.substr(begin, end - begin).c_str());
     begin = end + 1;
   }
+}
+
+int refuse(const Error& error) {
+  print_error(error.message);
+  return exit_code_of(error);
 }
 
 CLI::Option* add_overrides(CLI::App& verb, std::vector<std::string>& overrides) {

@@ -17,11 +17,6 @@ struct EvalCommand {
   bool json = false;
 };
 
-int refuse(const Error& error) {
-  print_error(error.message);
-  return exit_code_of(error);
-}
-
 int eval(const EvalCommand& command) {
   auto found = load_trained(command.run, "resnet");
   if (!found) return refuse(found.error());

@@ -62,10 +62,6 @@ Json ranked(const std::vector<double>& shares, const std::vector<std::string>& c
 
 int predict(const PredictCommand& command) {
   const auto classifier = load_trained(command.run, "resnet");
-  const auto refuse = [](const Error& error) {
-    print_error(error.message);
-    return exit_code_of(error);
-  };
   if (!classifier) return refuse(classifier.error());
   const auto make = learners::load_predictor();
   if (!make) return refuse(make.error());

@@ -50,10 +50,6 @@ Wanted wanted_of(const SampleCommand& command, std::int64_t width, std::int64_t 
 }
 
 int sample(const SampleCommand& command) {
-  const auto refuse = [](const Error& error) {
-    print_error(error.message);
-    return exit_code_of(error);
-  };
   const auto model = load_trained(command.run, "sngan");
   if (!model) return refuse(model.error());
   std::int64_t only = -1;

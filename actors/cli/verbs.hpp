@@ -4,6 +4,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+
+#include "envs/spec/result.hpp"
 
 namespace troupe::actors::cli {
 
@@ -24,6 +27,8 @@ int dispatch(int argc, char** argv);
 
 // "troupe: MESSAGE", each line of a message on its own, to stderr.
 void print_error(const std::string& message);
+// Prints the error; returns the exit code that stands for it.
+int refuse(const Error& error);
 
 // --set of run and check: may be given again and again, one value each.
 CLI::Option* add_overrides(CLI::App& verb, std::vector<std::string>& overrides);

@@ -61,7 +61,7 @@ std::int64_t most_updates(const RunOptions& options);
 
 // The options of a job on pictures once the training set's size is known: epochs as updates in
 // stop.updates, evaluation.every (where evaluation.epochs is set) and, where it is 0,
-// resnet.schedule.updates. Others are returned as they are.
+// schedule.updates of its section. Others are returned as they are.
 RunOptions with_epochs_as_updates(RunOptions options, std::int64_t pictures);
 
 // replay.compression by column; kInvalidArgument quotes the entry that is none. Whether the columns

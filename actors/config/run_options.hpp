@@ -121,8 +121,8 @@ void describe(Visitor& visitor, ReplayOptions& options) {
 struct LearnersOptions {
   std::int64_t count = 1;
   std::string sync = "all_reduce";
-  learners::LearnerOptions
-      learner;  // .d4pg, .resnet and .sngan are filled from sections of those names
+  // .d4pg, .resnet and .sngan are filled from sections of those names.
+  learners::LearnerOptions learner;
 };
 
 template <class Visitor>

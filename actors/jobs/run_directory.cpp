@@ -55,15 +55,16 @@ Result<void> check_prefill(const RunOptions& options, const EnvSpec& spec) {
 }
 
 // Opened once here, so that sets that no node could read are refused before anything is written.
-// The options with epochs as updates.
-Result<RunOptions> check_pictures(const RunOptions& options) {
+// How many pictures there are to learn from.
+Result<std::int64_t> check_pictures(const RunOptions& options) {
   const auto sets = open_checked_pictures(options);
   if (!sets) return refuse(sets.error().message);
-  return with_epochs_as_updates(options, sets->training->size());
+  return sets->training->size();
 }
 
 // Made once here, so that a task that no node could make is refused before anything is written.
-Result<RunOptions> check_world(const RunOptions& options, bool is_new) {
+// Returns the pictures of a job that learns from such, else 0.
+Result<std::int64_t> check_world(const RunOptions& options, bool is_new) {
   if (learns_from_pictures(options)) return check_pictures(options);
   auto env =
       envs::make_env(options.environment.name, {.time_limit = options.environment.time_limit});
@@ -73,7 +74,7 @@ Result<RunOptions> check_world(const RunOptions& options, bool is_new) {
     return refuse("environment.name: " + map.error().message);
   if (is_new)
     if (auto good = check_prefill(options, spec); !good) return tl::unexpected(good.error());
-  return options;
+  return 0;
 }
 
 }  // namespace
@@ -108,9 +109,10 @@ Result<RunDirectory> RunDirectory::open(const RunCommand& command) {
       !fs::exists(directory.path_ / "lock", error))
     return refuse(directory.path_.string() +
                   " exists and is not a run directory; choose another with --run-directory");
+  Result<std::int64_t> pictures = 0;
   if (!directory.resumed_) {
-    auto checked = check_world(given->options, true);
-    if (!checked) return tl::unexpected(checked.error());
+    pictures = check_world(given->options, true);
+    if (!pictures) return tl::unexpected(pictures.error());
   }
   fs::create_directories(directory.path_ / "log", error);
   if (error)
@@ -133,9 +135,11 @@ Result<RunDirectory> RunDirectory::open(const RunCommand& command) {
          {&options.replay.prefill, &options.data.set.path, &options.data.set.evaluation_path})
       if (!path->empty()) *path = fs::absolute(*path).lexically_normal().string();
   }
-  auto checked = check_world(directory.config_.options, false);
-  if (!checked) return tl::unexpected(checked.error());
-  directory.options_ = std::move(*checked);
+  if (directory.resumed_) {
+    pictures = check_world(directory.config_.options, false);
+    if (!pictures) return tl::unexpected(pictures.error());
+  }
+  directory.options_ = with_epochs_as_updates(directory.config_.options, *pictures);
   directory.notes_.insert(directory.notes_.end(), directory.config_.notes.begin(),
                           directory.config_.notes.end());
   if (auto written = write_file(saved, print_yaml(directory.config_.options)); !written)

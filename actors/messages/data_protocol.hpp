@@ -2,10 +2,10 @@
 // little-endian words. Pure functions.
 //
 //   environment actor -> shard    kSegment   one encoded replay chunk
-//   data actor -> learner         kWantLease worker, incarnation, learner epoch it knows: credit
-//   for
-//                                            one lease
-//   learner -> data actor         kLease     learner epoch, lease, data epoch, first position, end
+//   data actor -> learner         kWantLease index, incarnation, number of the request, hash of
+//                                            what it reads: credit for one lease
+//   learner -> data actor         kLease     number of the request, learner epoch, lease, epoch of
+//                                            the set, first position, end
 //   data actor -> learner         kSegment   the pictures of a lease; answered by kAck or kRefused
 //   shard -> environment actor    kAck       worker, incarnation, sequence: that chunk is in a live
 //   table

@@ -232,14 +232,16 @@ Result<nlohmann::ordered_json> GenerationEvaluation::run(const models::Parameter
 std::string generation_line(const nlohmann::json& report) {
   std::string text = "samples/" + report.at("samples").get<std::string>();
   if (!report.contains("frechet_distance")) return text;
-  char line[200];
-  std::snprintf(line, sizeof line,
-                "Frechet distance %.2f in a classifier's features, %.1f %% taken for their class, "
-                "variance within classes %.2f of the real, ",
-                report.at("frechet_distance").get<double>(), 100 * report.value("agreement", 0.0),
+  char distance[80], agreement[80] = "", variance[80];
+  std::snprintf(distance, sizeof distance, "Frechet distance %.2f in a classifier's features, ",
+                report.at("frechet_distance").get<double>());
+  if (report.contains("agreement"))
+    std::snprintf(agreement, sizeof agreement, "%.1f %% taken for their class, ",
+                  100 * report.at("agreement").get<double>());
+  std::snprintf(variance, sizeof variance, "variance within classes %.2f of the real, ",
                 report.at("variance_within_classes").get<double>() /
                     std::max(1e-9, report.at("real_variance_within_classes").get<double>()));
-  return line + text;
+  return std::string(distance) + agreement + variance + text;
 }
 
 }  // namespace troupe::actors

@@ -51,7 +51,8 @@ class GenerationEvaluation {
   std::shared_ptr<const Statistics> real_;  // once it was asked for
 };
 
-// A sheet as the pixels of a PNG: `rows` of pictures as the sampler gives them.
+// Pictures as the sampler gives them, u8 [count][side][side][channels], as a PNG with so many in a
+// row.
 Result<std::vector<std::uint8_t>> sheet(std::span<const std::uint8_t> pixels,
                                         const learners::PictureSpec& spec, int columns);
 // One line of a report.

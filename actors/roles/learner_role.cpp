@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "actors/config/checks.hpp"
+#include "actors/roles/finite_updates.hpp"
 #include "actors/roles/learner_source.hpp"
 #include "actors/roles/parameter_feed.hpp"
 #include "actors/roles/role_support.hpp"
@@ -22,8 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kWaitForBatch{5};
-constexpr int kMostNotFinite = 100;  // updates in a row before the role gives up
-constexpr int kMostJoins = 20;       // groups in a row that could not be joined, likewise
+constexpr int kMostJoins = 20;  // groups in a row that could not be joined before it gives up
 
 class LearnerRole final : public RoleBase {
  public:
@@ -212,15 +212,12 @@ class LearnerRole final : public RoleBase {
     board().leave();
     if (!updated) {
       if (updated.error().code != ErrorCode::kNotFinite) return group_over(updated.error());
-      ++not_finite_;
-      if (++not_finite_in_a_row_ >= kMostNotFinite)
-        return fail(ErrorCode::kNotFinite,
-                    std::to_string(kMostNotFinite) +
-                        " updates in a row were not finite: " + updated.error().message);
-      if (not_finite_in_a_row_ == 1) warn("not_finite_update", updated.error().message);
+      const auto first = finite_.failed(updated.error());
+      if (!first) return tl::unexpected(first.error());
+      if (*first) warn("not_finite_update", updated.error().message);
       return {};
     }
-    not_finite_in_a_row_ = 0;
+    finite_.good();
     compared_ += updated->compared ? 1 : 0;
     // Each knows the keys of its own part of the batch.
     if (is_prioritised(context().options) && !updated->priorities.empty())
@@ -255,7 +252,7 @@ class LearnerRole final : public RoleBase {
   // Of the whole run.
   void report_updates(RoleBoard::Snapshot& snapshot) {
     snapshot.counters["learner_updates"] = static_cast<double>(learner_->version());
-    snapshot.counters["not_finite_updates"] = static_cast<double>(not_finite_);
+    snapshot.counters["not_finite_updates"] = static_cast<double>(finite_.count());
     // The run's clock where nobody steps environments; the hub adds restored updates itself.
     if (is_offline(context().options))
       snapshot.counters["actor_steps"] = static_cast<double>(learner_->version() - first_version_);
@@ -296,8 +293,8 @@ class LearnerRole final : public RoleBase {
   std::unique_ptr<ParameterServer> parameters_;
   BlockedTime blocked_;
   std::map<std::string, double> metrics_;
-  std::uint64_t not_finite_ = 0;
-  int not_finite_in_a_row_ = 0, failed_joins_ = 0;
+  FiniteUpdates finite_;
+  int failed_joins_ = 0;
   std::uint64_t compared_ = 0;  // updates after which all states were found equal
 };
 

@@ -1,9 +1,11 @@
 // The learner actor of a job on pictures: leases positions to data actors, takes whole batches in
-// order, updates, commits, publishes. A detached actor: one update per message to itself; a thread
-// of its own serves the data actors.
+// order, updates, commits, publishes. An update that is not finite is counted, and its pictures are
+// committed with it: they would only fail again. A detached actor: one update per message to
+// itself; a thread of its own serves the data actors.
 #include <nlohmann/json.hpp>
 
 #include "actors/config/checks.hpp"
+#include "actors/roles/finite_updates.hpp"
 #include "actors/roles/parameter_feed.hpp"
 #include "actors/roles/picture_data.hpp"
 #include "actors/roles/picture_server.hpp"
@@ -19,7 +21,6 @@ using std::chrono::milliseconds;
 namespace data = learners::data;
 
 constexpr milliseconds kWaitForBatch{5};
-constexpr int kMostNotFinite = 100;  // updates in a row before the role gives up
 constexpr const char *kFeedFile = "pictures.state", *kClassesFile = "classes.json";
 
 class PictureLearnerRole final : public RoleBase {
@@ -141,15 +142,12 @@ class PictureLearnerRole final : public RoleBase {
     board().leave();
     if (!updated) {
       if (updated.error().code != ErrorCode::kNotFinite) return tl::unexpected(updated.error());
-      ++not_finite_;
-      if (++not_finite_in_a_row_ >= kMostNotFinite)
-        return fail(ErrorCode::kNotFinite,
-                    std::to_string(kMostNotFinite) +
-                        " updates in a row were not finite: " + updated.error().message);
-      if (not_finite_in_a_row_ == 1) warn("not_finite_update", updated.error().message);
+      const auto first = finite_.failed(updated.error());
+      if (!first) return tl::unexpected(first.error());
+      if (*first) warn("not_finite_update", updated.error().message);
       return {};
     }
-    not_finite_in_a_row_ = 0;
+    finite_.good();
     pictures_ += static_cast<std::uint64_t>(batch.batch.items());
     for (auto& [name, value] : updated->metrics) metrics_[name] = value;
     const auto every = static_cast<std::uint64_t>(context().options.learners.learner.publish_every);
@@ -165,7 +163,7 @@ class PictureLearnerRole final : public RoleBase {
     c["learner_updates"] = static_cast<double>(learner_->version());
     // The run's clock; the hub adds restored updates itself.
     c["actor_steps"] = static_cast<double>(learner_->version() - first_version_);
-    c["not_finite_updates"] = static_cast<double>(not_finite_);
+    c["not_finite_updates"] = static_cast<double>(finite_.count());
     c["pictures"] = static_cast<double>(pictures_);
     c["left_out_pictures"] = static_cast<double>(figures.corrupt);
     c["released_pictures"] = static_cast<double>(figures.released);
@@ -195,8 +193,8 @@ class PictureLearnerRole final : public RoleBase {
   std::unique_ptr<ParameterServer> parameters_;
   BlockedTime blocked_;
   std::map<std::string, double> metrics_;
-  std::uint64_t not_finite_ = 0, pictures_ = 0;
-  int not_finite_in_a_row_ = 0;
+  FiniteUpdates finite_;
+  std::uint64_t pictures_ = 0;
   std::jthread server_thread_;  // last: joined before what it uses goes
 };
 

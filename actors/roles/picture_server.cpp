@@ -58,11 +58,12 @@ void PictureServer::take_request(const ChannelServer::Received& received) {
                          {reinterpret_cast<const std::uint8_t*>(kText.data()), kText.size()}));
     return;
   }
-  Request& request = requests_[received.peer];
-  if (request.answered && request.serial == serial)
+  Request& request = requests_[actor.index];
+  if (actor.incarnation < request.actor.incarnation) return;
+  if (request.answered && request.actor == actor && request.serial == serial)
     (void)channel_->send(received.peer, request.answer);
   else
-    request = {actor, serial, false, {}};
+    request = {received.peer, actor, serial, false, {}};
 }
 
 void PictureServer::take_pictures(const ChannelServer::Received& received) {
@@ -89,7 +90,7 @@ void PictureServer::take_pictures(const ChannelServer::Received& received) {
 }
 
 void PictureServer::give_leases() {
-  for (auto& [peer, request] : requests_) {
+  for (auto& [index, request] : requests_) {
     if (request.answered) continue;
     const auto lease = feed_->lease(request.actor);
     if (!lease) continue;
@@ -98,7 +99,8 @@ void PictureServer::give_leases() {
         DataKind::kLease,
         {request.serial, feed_->options().learner_epoch, lease->id, lease->epoch,
          static_cast<std::uint64_t>(lease->begin), static_cast<std::uint64_t>(lease->end)});
-    (void)channel_->send(peer, request.answer);  // lost with the connection, it is asked for again
+    (void)channel_->send(request.peer,
+                         request.answer);  // lost with the connection, it is asked for again
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,8 +27,10 @@ class PictureServer {
   std::uint64_t corrupt() const { return corrupt_; }
 
  private:
-  // One of each data actor: asked again under the same number, it is answered the same.
+  // One of each data actor: asked again under the same number, it is answered the same. An earlier
+  // incarnation's gives way.
   struct Request {
+    std::string peer;
     learners::data::DataActor actor;
     std::uint64_t serial = 0;
     bool answered = false;
@@ -44,7 +47,7 @@ class PictureServer {
   std::shared_ptr<learners::data::PictureFeed> feed_;
   replay::Signature signature_;
   std::unique_ptr<ChannelServer> channel_;
-  std::map<std::string, Request> requests_;  // by peer
+  std::map<std::uint32_t, Request> requests_;  // by index of the data actor
   std::atomic<std::uint64_t> corrupt_{0};
 };
 

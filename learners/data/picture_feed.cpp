@@ -21,10 +21,6 @@ std::span<const std::int64_t> integers(const std::vector<std::uint8_t>& bytes) {
 
 }  // namespace
 
-std::vector<Column> picture_columns(std::int64_t side, std::int64_t channels) {
-  return {{"picture", DType::kU8, {side, side, channels}}, {"label", DType::kI64, {}}};
-}
-
 replay::Signature picture_signature(const FeedOptions& options) {
   replay::Signature signature;
   signature.step = picture_columns(options.side, options.channels);

@@ -25,6 +25,7 @@
 
 #include "learners/data/lease_ledger.hpp"
 #include "learners/data/loader.hpp"
+#include "learners/data/picture_columns.hpp"
 #include "replay/batch.hpp"
 #include "replay/signature.hpp"
 
@@ -42,9 +43,7 @@ struct FeedOptions {
   std::uint64_t fingerprint = 0;    // DataSet::fingerprint
 };
 
-// Columns of batches: "picture" u8 [side, side, channels], "label" i64.
-std::vector<Column> picture_columns(std::int64_t side, std::int64_t channels);
-// Of the chunks that data actors send: those columns and "position" i64, by step. Its hash is of
+// Of the chunks that data actors send: picture_columns and "position" i64, by step. Its hash is of
 // the shape and the set.
 replay::Signature picture_signature(const FeedOptions& options);
 

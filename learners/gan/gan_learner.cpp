@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "learners/checkpoint_files.hpp"
+#include "learners/data/picture_columns.hpp"
+#include "learners/supervised/set_arrays.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -31,10 +33,6 @@ std::vector<Named> sides_of(GanReplica& replica, const models::Generator& genera
                             const models::Discriminator& discriminator) {
   return {{"generator.", generator.arrays(), replica.generator()},
           {"discriminator.", discriminator.arrays(), replica.discriminator()}};
-}
-
-std::string of_replica(std::size_t replica) {
-  return replica == 0 ? "" : "replica_" + std::to_string(replica) + ".";
 }
 
 }  // namespace
@@ -72,34 +70,18 @@ Result<void> GanLearner::make_replicas() {
 }
 
 std::vector<Column> GanLearner::batch_columns() const {
-  return {{"picture", DType::kU8, {pictures_.side, pictures_.side, pictures_.channels}},
-          {"label", DType::kI64, {}}};
+  return data::picture_columns(pictures_.side, pictures_.channels);
 }
 
 Result<UpdateReport> GanLearner::update(const replay::Batch& batch) {
-  for (const Column& wanted : batch_columns()) {
-    const int index = batch.find(wanted.name);
-    if (index < 0 || batch.columns()[static_cast<std::size_t>(index)] != wanted)
-      return fail(ErrorCode::kInvalidArgument,
-                  "The batch has no column '" + wanted.name + "' of the pictures' type and shape.");
-  }
-  const PictureRows rows{
-      .count = batch.items(),
-      .global_count = batch.items(),
-      .side = pictures_.side,
-      .channels = pictures_.channels,
-      .pixels = batch.bytes(batch.find("picture")).data(),
-      .labels = reinterpret_cast<const std::int64_t*>(batch.bytes(batch.find("label")).data())};
+  const auto given = picture_rows(batch, pictures_);
+  if (!given) return tl::unexpected(given.error());
+  const PictureRows& rows = *given;
   if (rows.count < options_.discriminator_steps * replicas())
     return fail(ErrorCode::kInvalidArgument,
                 std::to_string(rows.count) + " pictures cannot be divided over " +
                     std::to_string(replicas()) + " replicas and " +
                     std::to_string(options_.discriminator_steps) + " steps");
-  for (std::int64_t i = 0; i < rows.count; ++i)
-    if (rows.labels[i] < 0 || rows.labels[i] >= pictures_.classes)
-      return fail(ErrorCode::kInvalidArgument, "row " + std::to_string(i) + " has the label " +
-                                                   std::to_string(rows.labels[i]) + " of " +
-                                                   std::to_string(pictures_.classes) + " classes");
   const Result<void> updated = local_->run(version() + 1, [&](int i, ReplicaContext&) {
     const auto index = static_cast<std::size_t>(i);
     return replicas_[index]->update(rows.part_of(replicas(), i)).map([&](const GanTotals& totals) {
@@ -125,36 +107,18 @@ models::ParameterSetPtr GanLearner::parameters() const {
   set->learner_epoch = context_.epoch;
   set->version = version();
   const models::ImageArrays& arrays = replicas_.front()->generator().arrays;
-  const auto put = [&](const std::string& name, const std::vector<std::int64_t>& shape,
-                       std::span<const float> values) {
-    set->arrays[name] = {shape, {values.begin(), values.end()}};
-  };
-  const auto values = floats(arrays.parameters().values());
-  for (const models::Segment& segment : generator_.arrays().layout().segments)
-    put(segment.name, segment.shape,
-        values.subspan(static_cast<std::size_t>(segment.offset),
-                       static_cast<std::size_t>(segment.elements)));
-  for (std::size_t i = 0; i < arrays.buffers().size(); ++i) {
-    const auto& buffer = generator_.arrays().buffers()[i];
-    const at::Tensor held = arrays.buffers()[i].contiguous();
-    put(buffer.name, buffer.shape, floats(held));
-  }
+  put_arrays(*set, generator_.arrays(), floats(arrays.parameters().values()), arrays);
   return set;
 }
 
-// Buffers of every replica are kept: batch statistics are each replica's own.
 Result<std::vector<FileContent>> GanLearner::snapshot() const {
   NamedArrays parameters, optimizer;
   std::vector<at::Tensor> held;
   std::vector<std::uint64_t> steps;
   for (std::size_t r = 0; r < replicas_.size(); ++r)
     for (const Named& named : sides_of(*replicas_[r], generator_, discriminator_)) {
-      const auto& buffers = named.arrays.buffers();
-      for (std::size_t i = 0; i < buffers.size(); ++i) {
-        held.push_back(named.side.arrays.buffers()[i].contiguous());
-        (r == 0 ? parameters : optimizer)[of_replica(r) + named.prefix + buffers[i].name] = {
-            DType::kF32, buffers[i].shape, raw_bytes(floats(held.back()))};
-      }
+      add_buffers(r == 0 ? parameters : optimizer, of_replica(r) + named.prefix, named.arrays,
+                  named.side.arrays, held);
       if (r > 0) continue;
       const models::FlatLayout& layout = named.arrays.layout();
       add_flat(parameters, layout, floats(named.side.arrays.parameters().values()), named.prefix);
@@ -204,19 +168,9 @@ Result<void> GanLearner::load(const std::filesystem::path& directory) try {
           take_flat(files->optimizer, optimizer_file, layout, loaded[s].second, "second." + prefix);
     if (!taken) return taken;
     for (std::size_t r = 0; r < replicas_.size(); ++r) {
-      auto& buffers = loaded[s].buffers.emplace_back();
-      for (const auto& buffer : sides[s].arrays.buffers()) {
-        const at::Tensor tensor = at::empty(buffer.shape);
-        const std::span<float> to(tensor.mutable_data_ptr<float>(),
-                                  static_cast<std::size_t>(tensor.numel()));
-        // More replicas than before begin with the first one's.
-        const bool own = r > 0 && r < saved_replicas;
-        const auto copied =
-            (own ? files->optimizer : files->parameters)
-                .copy((own ? of_replica(r) : "") + prefix + buffer.name, buffer.shape, to);
-        if (!copied) return copied;
-        buffers.push_back(tensor);
-      }
+      auto buffers = take_buffers(*files, r, saved_replicas, prefix, sides[s].arrays);
+      if (!buffers) return tl::unexpected(buffers.error());
+      loaded[s].buffers.push_back(*std::move(buffers));
     }
   }
   // Nothing below can fail.

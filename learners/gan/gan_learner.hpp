@@ -21,7 +21,7 @@ class GanLearner final : public Learner {
                                                     const PictureSpec& pictures,
                                                     const LearnerContext& context);
 
-  // "picture" u8 [side, side, channels] and "label" i64 [].
+  // data::picture_columns.
   std::vector<Column> batch_columns() const override;
   std::int64_t batch_size() const override { return options_.pictures(); }
   // Fewer rows are fine, as at an epoch's end.

@@ -8,7 +8,7 @@
 
 #include "learners/gan/options.hpp"
 #include "learners/replicas/context.hpp"
-#include "learners/supervised/classifier_replica.hpp"
+#include "learners/supervised/picture_rows.hpp"
 #include "models/image/sngan.hpp"
 
 namespace troupe::learners {

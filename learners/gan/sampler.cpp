@@ -64,9 +64,6 @@ class GeneratorSampler final : public Sampler {
 
 Result<std::unique_ptr<Sampler>> make_sampler(const GanOptions& options,
                                               const PictureSpec& pictures, int threads) {
-  GanOptions shape = options;
-  shape.schedule.decay = "constant";  // which says nothing of the network
-  if (auto good = check(shape, 1, pictures.side); !good) return tl::unexpected(good.error());
   if (auto good = check(shape_of(options, pictures)); !good) return tl::unexpected(good.error());
   return std::make_unique<GeneratorSampler>(options, pictures, threads);
 }

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "learners/checkpoint_files.hpp"
+#include "learners/data/picture_columns.hpp"
+#include "learners/supervised/set_arrays.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -56,24 +58,13 @@ Result<void> Classifier::make_replicas() {
 }
 
 std::vector<Column> Classifier::batch_columns() const {
-  return {{"picture", DType::kU8, {pictures_.side, pictures_.side, pictures_.channels}},
-          {"label", DType::kI64, {}}};
+  return data::picture_columns(pictures_.side, pictures_.channels);
 }
 
 Result<UpdateReport> Classifier::update(const replay::Batch& batch) {
-  for (const Column& wanted : batch_columns()) {
-    const int index = batch.find(wanted.name);
-    if (index < 0 || batch.columns()[static_cast<std::size_t>(index)] != wanted)
-      return fail(ErrorCode::kInvalidArgument, "The batch has no column '" + wanted.name +
-                                                   "' of the classifier's type and shape.");
-  }
-  return update(PictureRows{
-      .count = batch.items(),
-      .global_count = batch.items(),
-      .side = pictures_.side,
-      .channels = pictures_.channels,
-      .pixels = batch.bytes(batch.find("picture")).data(),
-      .labels = reinterpret_cast<const std::int64_t*>(batch.bytes(batch.find("label")).data())});
+  return picture_rows(batch, pictures_).and_then([&](const PictureRows& rows) {
+    return update(rows);
+  });
 }
 
 Result<UpdateReport> Classifier::update(const PictureRows& rows) {
@@ -84,11 +75,7 @@ Result<UpdateReport> Classifier::update(const PictureRows& rows) {
                 std::to_string(rows.count) + " pictures cannot be divided over " +
                     std::to_string(replicas()) + " replicas with accumulate " +
                     std::to_string(options_.accumulate));
-  for (std::int64_t i = 0; i < rows.count; ++i)
-    if (rows.labels[i] < 0 || rows.labels[i] >= pictures_.classes)
-      return fail(ErrorCode::kInvalidArgument, "row " + std::to_string(i) + " has the label " +
-                                                   std::to_string(rows.labels[i]) + " of " +
-                                                   std::to_string(pictures_.classes) + " classes");
+  if (auto good = check_labels(rows, pictures_.classes); !good) return tl::unexpected(good.error());
   const Result<void> updated = local_->run(version() + 1, [&](int i, ReplicaContext&) {
     const auto index = static_cast<std::size_t>(i);
     return replicas_[index]
@@ -116,17 +103,7 @@ models::ParameterSetPtr Classifier::parameters() const {
   const std::span<const float> values = replica.average().empty()
                                             ? floats(replica.arrays().parameters().values())
                                             : std::span<const float>(replica.average());
-  for (const models::Segment& segment : model_.arrays().layout().segments) {
-    const auto part = values.subspan(static_cast<std::size_t>(segment.offset),
-                                     static_cast<std::size_t>(segment.elements));
-    set->arrays[segment.name] = {segment.shape, {part.begin(), part.end()}};
-  }
-  const auto& buffers = model_.arrays().buffers();
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const at::Tensor buffer = replica.arrays().buffers()[i].contiguous();
-    const auto part = floats(buffer);
-    set->arrays[buffers[i].name] = {buffers[i].shape, {part.begin(), part.end()}};
-  }
+  put_arrays(*set, model_.arrays(), values, replica.arrays());
   return set;
 }
 
@@ -136,7 +113,6 @@ Result<void> Classifier::evaluate(const PictureRows& rows, Classification& count
   });
 }
 
-// Buffers of every replica are kept: where batch norms are each replica's own, they differ.
 Result<std::vector<FileContent>> Classifier::snapshot() const {
   ClassifierReplica& replica = *replicas_.front();
   const models::FlatLayout& layout = model_.arrays().layout();
@@ -145,15 +121,9 @@ Result<std::vector<FileContent>> Classifier::snapshot() const {
   add_flat(optimizer, layout, replica.velocity(), kVelocity);
   if (!replica.average().empty()) add_flat(optimizer, layout, replica.average(), kAverage);
   std::vector<at::Tensor> held;
-  for (int r = 0; r < replicas(); ++r)
-    for (std::size_t i = 0; i < model_.arrays().buffers().size(); ++i) {
-      const auto& buffer = model_.arrays().buffers()[i];
-      held.push_back(replicas_[static_cast<std::size_t>(r)]->arrays().buffers()[i].contiguous());
-      const std::string name =
-          r == 0 ? buffer.name : "replica_" + std::to_string(r) + "." + buffer.name;
-      (r == 0 ? parameters : optimizer)[name] = {DType::kF32, buffer.shape,
-                                                 raw_bytes(floats(held.back()))};
-    }
+  for (std::size_t r = 0; r < replicas_.size(); ++r)
+    add_buffers(r == 0 ? parameters : optimizer, of_replica(r), model_.arrays(),
+                replicas_[r]->arrays(), held);
   const Json content = {{"updates", version()},   {"classes", pictures_.classes},
                         {"side", pictures_.side}, {"channels", pictures_.channels},
                         {"replicas", replicas()}, {"options", options_json(options_)}};
@@ -183,22 +153,13 @@ Result<void> Classifier::load(const std::filesystem::path& directory) try {
       average = values;
   }
   if (!taken) return taken;
-  const int saved_replicas = content.at("replicas").get<int>();
-  std::vector<std::vector<at::Tensor>> buffers(replicas_.size());
-  for (int r = 0; r < replicas(); ++r)
-    for (const auto& buffer : model_.arrays().buffers()) {
-      const at::Tensor tensor = at::empty(buffer.shape);
-      const std::span<float> to(tensor.mutable_data_ptr<float>(),
-                                static_cast<std::size_t>(tensor.numel()));
-      // More replicas than before begin with the first one's statistics.
-      const bool own = r > 0 && r < saved_replicas;
-      const auto copied =
-          own ? files->optimizer.copy("replica_" + std::to_string(r) + "." + buffer.name,
-                                      buffer.shape, to)
-              : files->parameters.copy(buffer.name, buffer.shape, to);
-      if (!copied) return copied;
-      buffers[static_cast<std::size_t>(r)].push_back(tensor);
-    }
+  const auto saved_replicas = content.at("replicas").get<std::size_t>();
+  std::vector<std::vector<at::Tensor>> buffers;
+  for (std::size_t r = 0; r < replicas_.size(); ++r) {
+    auto own = take_buffers(*files, r, saved_replicas, "", model_.arrays());
+    if (!own) return tl::unexpected(own.error());
+    buffers.push_back(*std::move(own));
+  }
   const auto updates = content.at("updates").get<std::uint64_t>();
   // Nothing below can fail.
   for (std::size_t r = 0; r < replicas_.size(); ++r) {

@@ -22,7 +22,7 @@ class Classifier final : public Learner {
                                                     const PictureSpec& pictures,
                                                     const LearnerContext& context);
 
-  // "picture" u8 [side, side, channels] and "label" i64 [].
+  // data::picture_columns.
   std::vector<Column> batch_columns() const override;
   std::int64_t batch_size() const override { return options_.batch; }
   Result<UpdateReport> update(const replay::Batch& batch) override;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -21,6 +22,18 @@ inline EnvSpec spec_of(std::int64_t observation, std::int64_t action) {
   return {.name = "test",
           .observations = {{"position", DType::kF64, {observation}}},
           .action = {.low = std::vector<double>(size, -1), .high = std::vector<double>(size, 1)}};
+}
+
+// Relative L2 distance of two published policies.
+inline double relative_distance(const models::ParameterSet& a, const models::ParameterSet& b) {
+  double difference = 0, size = 0;
+  for (const auto& [name, array] : a.arrays)
+    for (std::size_t i = 0; i < array.values.size(); ++i) {
+      const double left = static_cast<double>(array.values[i]);
+      difference += std::pow(left - static_cast<double>(b.arrays.at(name).values[i]), 2);
+      size += left * left;
+    }
+  return std::sqrt(difference / size);
 }
 
 inline LearnerOptions small_options() {

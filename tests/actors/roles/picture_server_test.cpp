@@ -86,6 +86,22 @@ TEST_F(PictureServerTest, ARepeatedRequestIsAnsweredTheSame) {
   EXPECT_NE(words_of<6>(*ask(2)), first);
 }
 
+TEST_F(PictureServerTest, AnEarlierIncarnationGivesWayAndIsNotHeardAgain) {
+  const auto want = [&](ChannelClient& client, std::uint64_t incarnation) {
+    EXPECT_TRUE(client.send(words_message<4>(
+        DataKind::kWantLease, {kActor.index, incarnation, 1, signature_.spec_hash})));
+    server_->serve(milliseconds{20});
+    return client.receive(milliseconds{0});
+  };
+  ASSERT_TRUE(want(*client_, 1));
+  const auto next = open_channel_client(server_->endpoint(), "data-0.2").value();
+  const auto lease = want(*next, 2);
+  ASSERT_TRUE(lease);
+  EXPECT_EQ((*words_of<6>(*lease))[4], 0U);  // what the first one had is leased again
+  EXPECT_FALSE(want(*client_, 1));
+  EXPECT_EQ(words_of<6>(*want(*next, 2)), words_of<6>(*lease));
+}
+
 TEST_F(PictureServerTest, ARequestWaitsUntilThereIsRoom) {
   for (const std::uint64_t serial : {1U, 2U}) ASSERT_TRUE(deliver(*words_of<6>(*ask(serial))));
   EXPECT_FALSE(ask(3));

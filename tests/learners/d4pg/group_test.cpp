@@ -75,17 +75,6 @@ replay::Batch part_of_batch(const Learner& learner, const replay::Batch& whole, 
   return part;
 }
 
-double relative_distance(const models::ParameterSet& a, const models::ParameterSet& b) {
-  double difference = 0, size = 0;
-  for (const auto& [name, array] : a.arrays)
-    for (std::size_t i = 0; i < array.values.size(); ++i) {
-      const double left = static_cast<double>(array.values[i]);
-      difference += std::pow(left - static_cast<double>(b.arrays.at(name).values[i]), 2);
-      size += left * left;
-    }
-  return std::sqrt(difference / size);
-}
-
 std::vector<int> first(int count) {
   std::vector<int> indices;
   for (int i = 0; i < count; ++i) indices.push_back(i);

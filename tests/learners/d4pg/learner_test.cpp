@@ -20,18 +20,6 @@ std::unique_ptr<Learner> with_replicas(std::int64_t replicas, const std::string&
   return learner_of(options, 4, 2);
 }
 
-// Relative L2 distance of two published policies.
-double distance(const models::ParameterSet& a, const models::ParameterSet& b) {
-  double difference = 0, size = 0;
-  for (const auto& [name, array] : a.arrays)
-    for (std::size_t i = 0; i < array.values.size(); ++i) {
-      const double left = static_cast<double>(array.values[i]);
-      difference += std::pow(left - static_cast<double>(b.arrays.at(name).values[i]), 2);
-      size += left * left;
-    }
-  return std::sqrt(difference / size);
-}
-
 TEST(D4pgLearner, DescribesItsBatches) {
   const auto learner = with_replicas(1);
   EXPECT_EQ(learner->batch_size(), 16);
@@ -74,7 +62,7 @@ TEST(D4pgLearner, LearnsTheSameWithAnyNumberOfReplicas) {
   for (const std::int64_t replicas : {2, 4, 16}) {
     const auto many = with_replicas(replicas);
     for (const replay::Batch& batch : batches) update(*many, batch);
-    EXPECT_LE(distance(*one->parameters(), *many->parameters()), 1e-3) << replicas;
+    EXPECT_LE(relative_distance(*one->parameters(), *many->parameters()), 1e-3) << replicas;
   }
 }
 
@@ -202,7 +190,7 @@ TEST(D4pgLearner, SeesObservationsNormalisedAndPublishesTheScale) {
   const models::ParameterSetPtr set = normalised->parameters();
   EXPECT_EQ(set->arrays.at("normaliser.mean").values, (std::vector<float>{8, 8, 8, 8}));
   EXPECT_EQ(set->arrays.at("normaliser.variance").values, (std::vector<float>{4, 4, 4, 4}));
-  EXPECT_LE(distance(*plain->parameters(), *set), 1e-3);
+  EXPECT_LE(relative_distance(*plain->parameters(), *set), 1e-3);
 
   EXPECT_FALSE(plain->parameters()->arrays.contains("normaliser.mean"));
   EXPECT_FALSE(normalised->merge_observations(std::vector<std::uint8_t>{1, 2, 3}));
@@ -218,7 +206,7 @@ TEST(D4pgLearner, LearnsTheSameByAutogradAndByTheFusedKernels) {
     for (const auto& [name, value] : a.metrics)
       EXPECT_NEAR(value, b.metrics.at(name), 1e-3) << name << " " << i;
   }
-  EXPECT_LE(distance(*autograd->parameters(), *fused->parameters()), 1e-3);
+  EXPECT_LE(relative_distance(*autograd->parameters(), *fused->parameters()), 1e-3);
 }
 
 }  // namespace
