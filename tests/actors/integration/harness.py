@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -19,6 +20,16 @@ PROGRAM = os.environ["TROUPE_PROGRAM"]
 SOURCE = pathlib.Path(os.environ["TROUPE_SOURCE"])
 SMOKE = SOURCE / "configs" / "smoke.yaml"
 PATIENCE = 120.0  # s; for what must happen but has no promised time
+
+
+def factor():
+    """How many times longer a long test lasts: the number behind --factor, which is taken out of the arguments."""
+    if "--factor" not in sys.argv:
+        return 1
+    at = sys.argv.index("--factor")
+    value = int(sys.argv[at + 1])
+    del sys.argv[at:at + 2]
+    return value
 
 
 def wait_until(condition, limit=PATIENCE, what="the condition"):

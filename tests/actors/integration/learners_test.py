@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from harness import RunTest, wait_until
+from harness import RunTest, factor, wait_until
 
 FACTOR = 1
 
@@ -146,8 +146,5 @@ class Learners(RunTest):
 
 
 if __name__ == "__main__":
-    if "--factor" in sys.argv:
-        at = sys.argv.index("--factor")
-        FACTOR = int(sys.argv[at + 1])
-        del sys.argv[at:at + 2]
+    FACTOR = factor()
     unittest.main()

@@ -10,13 +10,12 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
 import h5py
 
-from harness import PROGRAM, SMOKE, RunTest, wait_until
+from harness import PROGRAM, SMOKE, RunTest, factor, wait_until
 
 FACTOR = 1
 
@@ -119,8 +118,5 @@ class Kills(RunTest):
 
 
 if __name__ == "__main__":
-    if "--factor" in sys.argv:
-        at = sys.argv.index("--factor")
-        FACTOR = int(sys.argv[at + 1])
-        del sys.argv[at:at + 2]
+    FACTOR = factor()
     unittest.main()
