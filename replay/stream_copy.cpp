@@ -47,11 +47,11 @@ void stream_fence() {}
 bool exceeds_caches(std::size_t bytes) {
   // On a shared machine the last cache is larger than what one process may count on.
   static constexpr std::size_t kMost = std::size_t{16} << 20;
-  static const std::size_t limit = [] {
+  static const std::size_t kLimit = [] {
     const long cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);  // 0 or less: unknown
     return cache > 0 ? std::min(static_cast<std::size_t>(cache) / 2, kMost) : kMost;
   }();
-  return bytes >= limit;
+  return bytes >= kLimit;
 }
 
 }  // namespace troupe::replay
