@@ -37,6 +37,16 @@ struct LearnerGroup {
   int rank = 0, size = 1;
   std::uint32_t generation = 1;
   std::shared_ptr<RequestLink> rendezvous{};  // to the one table of the group
+  // Of the asynchronous regimes: the group is number `worker` of those that send their updates to
+  // parameter servers, which its rank 0 reaches through `servers`, a link each.
+  bool asynchronous = false;
+  int worker = 0;
+  std::vector<std::shared_ptr<RequestLink>> servers{};
+};
+
+// What a group has sent to its parameter servers, summed over them, since it was joined.
+struct UpdatesSent {
+  std::uint64_t sent = 0, rolled_back = 0, refused = 0;
 };
 
 struct LearnerContext {
@@ -59,20 +69,31 @@ class Learner {
   // One synchronous update over the global batch, split evenly over the replicas of the group.
   // kNotFinite: the loss or a gradient is not finite; parameters are as they were before the call,
   // in every learner. Other errors of a learner in a group say that the group is over: join() the
-  // next one.
+  // next one. Of an asynchronous group it is what this group's batch says, and applied by settle().
   virtual Result<UpdateReport> update(const replay::Batch& batch) = 0;
 
   // Leaves its group and makes every update together with the learners of `group` from here on. All
   // of them take parameters, optimizer state and counters from the lowest rank that has applied
   // most updates; batch_size() is this one's share of the global batch, and the generation becomes
   // the epoch of its parameter sets. Waits for the others, no longer than options.timeout; after an
-  // error the learner is in no group and its state is as it was.
+  // error the learner is in no group and its state is as it was. An asynchronous group begins with
+  // settle(), which takes the servers' values.
   virtual Result<void> join(const LearnerGroup& /*group*/) {
     return fail(ErrorCode::kInvalidArgument, "This learner trains alone.");
   }
   // Whether every learner of the group has said `ready` in this round: they call it together, and
   // who waits for its data says false, so that nobody takes it for dead. Errors as of update().
   virtual Result<bool> all_ready(bool ready) { return ready; }
+  // After each join() and update(), by every learner of the group, until it returns true: only then
+  // do its version and parameters count. False: a parameter server does not answer now. Waits
+  // no longer than options.timeout. Errors as of update().
+  virtual Result<bool> settle() { return true; }
+  // Takes what other workers have made of the parameters, for one that is idle: a group of one
+  // learner only, others stay as they are.
+  virtual void refresh() {}
+  virtual UpdatesSent updates_sent() const { return {}; }
+  // Of the parameter sets of an asynchronous learner, from here on.
+  virtual void set_epoch(std::uint32_t /*epoch*/) {}
 
   // The policy (and normaliser) as of now. Cheap enough to call every few hundred updates: one
   // copy.

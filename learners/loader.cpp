@@ -15,6 +15,10 @@ Result<MakeLearner*> load_learning_library() {
   return load_function<MakeLearner>(kLibrary, "troupe_make_learner");
 }
 
+Result<MakeParameterShard*> load_parameter_shards() {
+  return load_function<MakeParameterShard>(kLibrary, "troupe_make_parameter_shard");
+}
+
 Result<MakePredictor*> load_predictor() {
   return load_function<MakePredictor>(kLibrary, "troupe_make_predictor");
 }

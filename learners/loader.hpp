@@ -6,6 +6,7 @@
 #include "learners/benchmark.hpp"
 #include "learners/gan/sampler.hpp"
 #include "learners/learner.hpp"
+#include "learners/parameter_servers/shard.hpp"
 #include "learners/supervised/predictor.hpp"
 
 namespace troupe::learners {
@@ -13,8 +14,9 @@ namespace troupe::learners {
 // The library's factory. kNotFound names the places looked at ($TROUPE_LEARNERS_LIBRARY alone if it
 // is set), kUnavailable the loader's own words. The first call costs about half a second.
 Result<MakeLearner*> load_learning_library();
-// Its predictor for trained classifiers, its sampler for trained generators, and its benchmark; the
-// same errors.
+// Its parameter servers, its predictor for trained classifiers, its sampler for trained generators,
+// and its benchmark; the same errors.
+Result<MakeParameterShard*> load_parameter_shards();
 Result<MakePredictor*> load_predictor();
 Result<MakeSampler*> load_sampler();
 Result<RunLearnerBenchmark*> load_learner_benchmark();

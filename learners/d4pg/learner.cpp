@@ -101,7 +101,11 @@ Result<UpdateReport> D4pgLearner::update(const replay::Batch& batch) {
   if (Result<void> fits = check(batch); !fits) return tl::unexpected(fits.error());
   if (Result<void> shared = share_statistics(); !shared) return tl::unexpected(shared.error());
   const BatchRows rows = rows_of(batch);
-  const bool metrics = (version() + 1) % static_cast<std::uint64_t>(options_.metrics_every) == 0;
+  if (unsettled_ != Unsettled::kNothing)
+    return fail(ErrorCode::kInvalidArgument, "The learner's last update is not settled.");
+  // Versions of an asynchronous learner leave out those that others make.
+  const std::uint64_t number = (group_.asynchronous ? made_ : version()) + 1;
+  const bool metrics = number % static_cast<std::uint64_t>(options_.metrics_every) == 0;
   std::vector<float> losses(static_cast<std::size_t>(rows.count));
   const Result<void> updated = replicator_->step([&](int i, ReplicaContext& context) {
     const auto index = static_cast<std::size_t>(i);
@@ -109,12 +113,21 @@ Result<UpdateReport> D4pgLearner::update(const replay::Batch& batch) {
     const std::int64_t count = rows_before(i + 1) - rows_before(i);
     const auto part =
         std::span(losses).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-    return replicas_[index]
-        ->update(context, slice(rows, first, count, model_), part, metrics)
-        .map([&](const UpdateTotals& totals) { totals_[index] = totals; });
+    D4pgReplica& replica = *replicas_[index];
+    return replica.compute(context, slice(rows, first, count, model_), part, metrics)
+        .map([&](const UpdateTotals& totals) {
+          totals_[index] = totals;
+          if (group_.asynchronous)
+            replica.clip(totals);
+          else
+            replica.apply(totals);
+        });
   });
   if (!updated) return tl::unexpected(updated.error());
+  ++made_;
+  if (group_.asynchronous) unsettled_ = Unsettled::kUpdate;
   UpdateReport done = report(std::move(losses), metrics);
+  if (group_.asynchronous) return done;
   if (done.compared = group_.size > 1 && version() % kCompareEvery == 0; done.compared)
     if (Result<void> equal = compare(); !equal) return tl::unexpected(equal.error());
   return done;
@@ -165,6 +178,7 @@ Result<void> D4pgLearner::merge_observations(std::span<const std::uint8_t> delta
   const Result<models::RunningStatistics> decoded = models::RunningStatistics::decode(delta);
   if (!decoded) return tl::unexpected(decoded.error());
   if (Result<void> merged = statistics_.merge(*decoded); !merged) return merged;
+  merged_ = true;
   rescale();
   return {};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "learners/d4pg/replica.hpp"
+#include "learners/d4pg/server_link.hpp"
 #include "learners/learner.hpp"
 #include "learners/replicas/replicator.hpp"
 #include "models/inference/normaliser.hpp"
@@ -29,6 +30,10 @@ class D4pgLearner final : public Learner {
   Result<UpdateReport> update(const replay::Batch& batch) override;
   Result<void> join(const LearnerGroup& group) override;
   Result<bool> all_ready(bool ready) override;
+  Result<bool> settle() override;
+  void refresh() override;
+  UpdatesSent updates_sent() const override;
+  void set_epoch(std::uint32_t epoch) override { context_.epoch = epoch; }
   models::ParameterSetPtr parameters() const override;
   Result<void> merge_observations(std::span<const std::uint8_t> delta) override;
   std::uint64_t version() const override { return replicas_.front()->updates(); }
@@ -51,6 +56,11 @@ class D4pgLearner final : public Learner {
   Result<void> share_statistics();
   Result<void> compare();
 
+  // Of an asynchronous group; learner_servers.cpp.
+  Result<void> ask_servers();
+  Result<bool> share_values(bool settled, std::uint64_t version);
+  void exchange_statistics();
+
   LearnerOptions options_;
   LearnerContext context_;
   D4pgModel model_;
@@ -60,6 +70,11 @@ class D4pgLearner final : public Learner {
   models::RunningStatistics statistics_;
   std::optional<models::ObservationScale> scale_;  // when the normaliser is on
   std::vector<float> scaled_, next_scaled_;        // [batch, observation]
+  enum class Unsettled { kNothing, kValues, kUpdate };
+  Unsettled unsettled_ = Unsettled::kNothing;  // what an asynchronous group has yet to settle
+  std::unique_ptr<D4pgServerLink> servers_;    // of its rank 0
+  std::uint64_t made_ = 0;                     // updates of this learner
+  bool merged_ = false;                        // statistics that the servers have not
   Random random_;
   // Last: its threads end before what they use. Null between two groups.
   std::unique_ptr<Replicator> replicator_;

@@ -1,4 +1,5 @@
 // Implements the learner's part in a group of learners.
+#include <algorithm>
 #include <cstring>
 
 #include "learners/d4pg/learner.hpp"
@@ -60,12 +61,24 @@ Result<void> D4pgLearner::join(const LearnerGroup& group) {
                                                  " items cannot be divided over " +
                                                  std::to_string(group.size) + " learners of " +
                                                  std::to_string(options_.replicas) + " replicas.");
+  servers_.reset();
+  unsettled_ = Unsettled::kNothing;
   Result<void> joined = replicate(group).and_then([this] { return agree(); });
-  if (!joined)
+  if (!joined) {
     replicator_.reset();
-  else
+    return joined;
+  }
+  if (!group.asynchronous) {
     context_.epoch = group.generation;
-  return joined;
+    return {};
+  }
+  unsettled_ = Unsettled::kValues;
+  // A call asks a server twice at most, and the others of the group wait for it.
+  if (group.rank == 0)
+    servers_ = std::make_unique<D4pgServerLink>(
+        model_, group.servers, WorkerId{group.worker, group.generation},
+        options_.timeout / (4 * std::max<std::int64_t>(1, std::ssize(group.servers))));
+  return {};
 }
 
 Result<void> D4pgLearner::agree() {

@@ -6,6 +6,7 @@
 
 #include "learners/adam.hpp"
 #include "learners/d4pg/make_step.hpp"
+#include "learners/d4pg/slices.hpp"
 #include "learners/state_hash.hpp"
 #include "models/torch_precompiled.hpp"
 
@@ -34,8 +35,8 @@ D4pgReplica::D4pgReplica(const D4pgModel& model, const StepContext& step, std::u
   step_ = make_step(model, networks_, step);
 }
 
-Result<UpdateTotals> D4pgReplica::update(ReplicaContext& context, const BatchRows& rows,
-                                         std::span<float> item_loss, bool want_metrics) {
+Result<UpdateTotals> D4pgReplica::compute(ReplicaContext& context, const BatchRows& rows,
+                                          std::span<float> item_loss, bool want_metrics) {
   UpdateTotals totals;
   totals.sums.want_metrics = want_metrics;
   totals.sums.item_loss = item_loss;
@@ -47,15 +48,34 @@ Result<UpdateTotals> D4pgReplica::update(ReplicaContext& context, const BatchRow
   totals.critic_norm = std::sqrt(squared_norm(floats(networks_.critic.gradient())));
   totals.policy_norm = std::sqrt(squared_norm(floats(networks_.policy.gradient())));
   if (Result<void> finite = check_finite(totals); !finite) return tl::unexpected(finite.error());
+  return totals;
+}
 
+void D4pgReplica::apply(const UpdateTotals& totals) {
   ++updates_;
   const D4pgOptions& options = model_.options;
-  const auto rate = [&](double own) { return own > 0 ? own : options.learning_rate; };
-  apply(networks_.critic, critic_moments_, rate(options.critic_learning_rate), totals.critic_norm);
-  apply(networks_.policy, policy_moments_, rate(options.policy_learning_rate), totals.policy_norm);
+  apply_adam(networks_.critic, critic_moments_, learning_rate_of(options, false),
+             totals.critic_norm);
+  apply_adam(networks_.policy, policy_moments_, learning_rate_of(options, true),
+             totals.policy_norm);
   if (updates_ % static_cast<std::uint64_t>(options.target_period) == 0)
     networks_.copy_to_targets();
-  return totals;
+}
+
+void D4pgReplica::clip(const UpdateTotals& totals) {
+  const auto scale = [&](const models::FlatParameters& network, double norm) {
+    const double factor = clip_factor(norm, model_.options.gradient_clip);
+    if (factor == 1) return;
+    for (float& value : floats(network.gradient())) value *= static_cast<float>(factor);
+  };
+  scale(networks_.critic, totals.critic_norm);
+  scale(networks_.policy, totals.policy_norm);
+}
+
+void D4pgReplica::take_version(std::uint64_t version) {
+  const auto period = static_cast<std::uint64_t>(model_.options.target_period);
+  if (version / period != updates_ / period) networks_.copy_to_targets();
+  updates_ = version;
 }
 
 std::vector<at::Tensor> D4pgReplica::state() {
@@ -102,8 +122,8 @@ Result<void> D4pgReplica::check_finite(const UpdateTotals& totals) const {
   return {};
 }
 
-void D4pgReplica::apply(const models::FlatParameters& network, AdamMoments& moments, double rate,
-                        double norm) {
+void D4pgReplica::apply_adam(const models::FlatParameters& network, AdamMoments& moments,
+                             double rate, double norm) {
   const double factor = clip_factor(norm, model_.options.gradient_clip);
   adam_update({.learning_rate = rate}, updates_, factor, floats(network.values()),
               floats(network.gradient()), moments.first, moments.second);

@@ -28,11 +28,17 @@ class D4pgReplica {
   // Initialises from `seed`, alike on every replica.
   D4pgReplica(const D4pgModel& model, const StepContext& step, std::uint64_t seed);
 
-  // Gradients over `rows`, reduced over all replicas that `context` is in sync with, clipped and
-  // applied; targets are copied every target_period updates. Any error: nothing was applied here,
-  // and kNotFinite: on no replica.
-  Result<UpdateTotals> update(ReplicaContext& context, const BatchRows& rows,
-                              std::span<float> item_loss, bool want_metrics);
+  // Gradients over `rows`, reduced over all replicas that `context` is in sync with. An error
+  // kNotFinite comes on every replica. What it is followed by applies them:
+  Result<UpdateTotals> compute(ReplicaContext& context, const BatchRows& rows,
+                               std::span<float> item_loss, bool want_metrics);
+  // here, clipped by their norms; targets are copied every target_period updates;
+  void apply(const UpdateTotals& totals);
+  // or elsewhere: clips them in place,
+  void clip(const UpdateTotals& totals);
+  // and what came of them, now the parameters, are those of `version`. Targets are copied when it
+  // is in another period than the last one.
+  void take_version(std::uint64_t version);
 
   // Parameters, targets and moments in one order, as they lie in memory.
   std::vector<at::Tensor> state();
@@ -51,7 +57,8 @@ class D4pgReplica {
  private:
   Result<void> reduce(ReplicaContext& context, UpdateTotals& totals);
   Result<void> check_finite(const UpdateTotals& totals) const;
-  void apply(const models::FlatParameters& network, AdamMoments& moments, double rate, double norm);
+  void apply_adam(const models::FlatParameters& network, AdamMoments& moments, double rate,
+                  double norm);
 
   const D4pgModel& model_;
   D4pgNetworks networks_;

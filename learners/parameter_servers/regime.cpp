@@ -32,6 +32,8 @@ class LocalService final : public ParameterService {
   Result<void> initialise(const Tensors& values) override { return server_->initialise(values); }
   Result<Tensors> values() override { return server_->values(); }
   Result<PushReply> push(const Push& push) override { return server_->push(push); }
+  Result<void> keep(std::span<const std::uint8_t> bytes) override { return server_->keep(bytes); }
+  Result<std::vector<std::uint8_t>> kept() override { return server_->kept(); }
 
  private:
   std::shared_ptr<ParameterServer> server_;

@@ -4,15 +4,25 @@
 #include <c10/core/GradMode.h>
 #include <torch/serialize/archive.h>
 
+#include <cmath>
 #include <sstream>
 
+#include "learners/adam.hpp"
 #include "learners/parameter_servers/wire.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3130'7265'7672'6553ULL;
+constexpr std::uint64_t kMagic = 0x3230'7265'7672'6553ULL;
+
+// One number that is not finite would spread to every worker.
+bool is_finite(const at::Tensor& tensor) {
+  if (tensor.scalar_type() != at::kFloat || !tensor.is_contiguous())
+    return at::isfinite(tensor).all().item<bool>();
+  return std::isfinite(
+      squared_norm({tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())}));
+}
 
 }  // namespace
 
@@ -21,12 +31,23 @@ ParameterServer::ParameterServer(OptimizerFactory factory, const ParameterServer
 
 ParameterServer::Worker& ParameterServer::worker_of(WorkerId id) {
   Worker& worker = workers_[id.worker];
-  if (id.incarnation > worker.incarnation) worker = {.incarnation = id.incarnation};
+  if (id.incarnation > worker.incarnation) {
+    retired_ += worker.applied;
+    worker = {.incarnation = id.incarnation};
+  }
   return worker;
+}
+
+Result<void> ParameterServer::known(WorkerId id) const {
+  if (options_.workers == 0 || (id.worker >= 0 && id.worker < options_.workers)) return {};
+  return fail(ErrorCode::kInvalidArgument, "There is no worker " + std::to_string(id.worker) +
+                                               "; there are " + std::to_string(options_.workers) +
+                                               ".");
 }
 
 Result<ServerState> ParameterServer::state(WorkerId id) {
   const std::lock_guard lock(mutex_);
+  if (Result<void> good = known(id); !good) return tl::unexpected(good.error());
   const Worker& worker = worker_of(id);
   return ServerState{.ready = !parameters_.empty(),
                      .incarnation = options_.incarnation,
@@ -97,7 +118,26 @@ Result<void> ParameterServer::fits(const Push& push) const {
       return fail(ErrorCode::kInvalidArgument, "Gradient " + std::to_string(i) + " of worker " +
                                                    std::to_string(push.worker.worker) +
                                                    " has another type or shape.");
+  for (const at::Tensor& gradient : push.gradients)
+    if (!is_finite(gradient))
+      return fail(ErrorCode::kInvalidArgument,
+                  "A gradient of worker " + std::to_string(push.worker.worker) + " is not finite.");
+  return known(push.worker);
+}
+
+Result<void> ParameterServer::keep(std::span<const std::uint8_t> bytes) {
+  if (bytes.size() > kMostKeptBytes)
+    return fail(ErrorCode::kInvalidArgument, "A parameter server keeps " +
+                                                 std::to_string(kMostKeptBytes) + " bytes, not " +
+                                                 std::to_string(bytes.size()) + ".");
+  const std::lock_guard lock(mutex_);
+  kept_.assign(bytes.begin(), bytes.end());
   return {};
+}
+
+Result<std::vector<std::uint8_t>> ParameterServer::kept() {
+  const std::lock_guard lock(mutex_);
+  return kept_;
 }
 
 Result<PushReply> ParameterServer::push(const Push& push) {
@@ -125,6 +165,7 @@ Result<PushReply> ParameterServer::push(const Push& push) {
   }
   optimizer_->step();
   ++version_;
+  ++telemetry_.applied;
   ++worker.applied;
   worker.last_sequence = push.sequence;
   telemetry_.staleness_sum += staleness;
@@ -137,6 +178,7 @@ Result<std::vector<std::uint8_t>> ParameterServer::snapshot() const try {
   models::ByteWriter writer;
   writer.put(kMagic);
   writer.put(version_);
+  writer.put(retired_);
   writer.put(static_cast<std::uint32_t>(workers_.size()));
   for (const auto& [id, worker] : workers_) {
     writer.put(static_cast<std::int32_t>(id));
@@ -154,6 +196,8 @@ Result<std::vector<std::uint8_t>> ParameterServer::snapshot() const try {
     state = stream.str();
   }
   writer.put(std::string_view(state));
+  writer.put(static_cast<std::uint32_t>(kept_.size()));
+  writer.put_values(std::span<const std::uint8_t>(kept_));
   return writer.bytes();
 } catch (const std::exception& error) {
   return fail(ErrorCode::kInternal,
@@ -164,10 +208,12 @@ Result<void> ParameterServer::restore(std::span<const std::uint8_t> snapshot) tr
   const std::lock_guard lock(mutex_);
   models::ByteReader reader(snapshot);
   const auto corrupt = fail(ErrorCode::kCorrupt, "A parameter server's snapshot cannot be read.");
-  std::uint64_t magic = 0, version = 0;
+  std::uint64_t magic = 0, version = 0, retired = 0;
   std::uint32_t count = 0;
-  if (!reader.take(magic) || magic != kMagic || !reader.take(version) || !reader.take(count))
+  if (!reader.take(magic) || magic != kMagic || !reader.take(version) || !reader.take(retired) ||
+      !reader.take(count))
     return corrupt;
+  std::uint64_t applied = retired;
   std::map<int, Worker> workers;
   for (std::uint32_t i = 0; i < count; ++i) {
     std::int32_t id = 0;
@@ -176,14 +222,21 @@ Result<void> ParameterServer::restore(std::span<const std::uint8_t> snapshot) tr
         !reader.take(worker.last_sequence))
       return corrupt;
     workers[id] = worker;
+    applied += worker.applied;
   }
   const auto values = take_tensors(reader);
   std::string state;
-  if (!values || !reader.take(state) || !reader.complete()) return corrupt;
+  std::uint32_t kept_size = 0;
+  std::vector<std::uint8_t> kept;
+  if (!values || !reader.take(state) || !reader.take(kept_size) || kept_size > kMostKeptBytes ||
+      !reader.take_values(kept_size, kept) || !reader.complete() || applied != version)
+    return corrupt;
   if (!values->empty())
     if (Result<void> taken = take(*values, &state); !taken) return corrupt;
   workers_ = std::move(workers);
   version_ = version;
+  retired_ = retired;
+  kept_ = std::move(kept);
   return {};
 } catch (const std::exception& error) {
   return fail(ErrorCode::kCorrupt,

@@ -13,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "envs/spec/result.hpp"
@@ -64,6 +65,12 @@ class ParameterService {
   virtual Result<void> initialise(const std::vector<at::Tensor>& values) = 0;
   virtual Result<std::vector<at::Tensor>> values() = 0;
   virtual Result<PushReply> push(const Push& push) = 0;
+  // Bytes that workers leave for each other, such as what observations they have seen: the last
+  // ones count, and are in the server's snapshots. kInvalidArgument: more than kMostKeptBytes.
+  virtual Result<void> keep(std::span<const std::uint8_t> bytes) = 0;
+  virtual Result<std::vector<std::uint8_t>> kept() = 0;
 };
+
+inline constexpr std::size_t kMostKeptBytes = std::size_t{1} << 20;
 
 }  // namespace troupe::learners

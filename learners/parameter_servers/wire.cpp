@@ -15,7 +15,7 @@ using Bytes = std::vector<std::uint8_t>;
 using models::ByteReader;
 using models::ByteWriter;
 
-enum Verb : std::uint8_t { kState, kInitialise, kValues, kPush };
+enum Verb : std::uint8_t { kState, kInitialise, kValues, kPush, kKeep, kKept };
 
 constexpr std::uint32_t kMostTensors = 1 << 20;
 constexpr std::uint8_t kMostDimensions = 16;
@@ -123,6 +123,17 @@ class RemoteService final : public ParameterService {
       return reply;
     });
   }
+  Result<void> keep(std::span<const std::uint8_t> bytes) override {
+    ByteWriter request;
+    request.put(std::uint8_t{kKeep});
+    request.put_values(bytes);
+    return ask(request).map([](const Bytes&) {});
+  }
+  Result<Bytes> kept() override {
+    ByteWriter request;
+    request.put(std::uint8_t{kKept});
+    return ask(request);
+  }
 
  private:
   Result<Bytes> ask(ByteWriter& request) {
@@ -219,6 +230,11 @@ Bytes answer(ParameterService& service, std::span<const std::uint8_t> request) {
       writer.put(reply->version);
       put_tensors(writer, reply->values);
     });
+  } else if (verb == kKeep) {
+    put_result(writer, service.keep(request.subspan(1)), [] {});
+  } else if (verb == kKept && reader.complete()) {
+    const Result<Bytes> kept = service.kept();
+    put_result(writer, kept, [&] { writer.put_values(std::span<const std::uint8_t>(*kept)); });
   } else {
     return bad();
   }

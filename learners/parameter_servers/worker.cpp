@@ -64,6 +64,7 @@ Result<bool> ParameterWorker::reconcile(Clock::time_point deadline) {
   incarnation_ = state->incarnation;
   // What is sent again to a reborn server counts as fresh: the values it belongs to are gone.
   if (reborn || arrived) version_ = state->version;
+  seen_ = state->version;
   return arrived;
 }
 
@@ -81,7 +82,7 @@ Result<std::vector<at::Tensor>> ParameterWorker::values_again(Clock::time_point 
 
 Result<std::vector<at::Tensor>> ParameterWorker::update(const std::vector<at::Tensor>& gradients) {
   const Clock::time_point deadline = Clock::now() + patience_;
-  while (true) {
+  while (!arrived_) {
     const Push push{.worker = id_,
                     .sequence = sequence_ + 1,
                     .server_incarnation = incarnation_,
@@ -95,9 +96,9 @@ Result<std::vector<at::Tensor>> ParameterWorker::update(const std::vector<at::Te
       if (!*arrived) {
         if (!reply && Clock::now() >= deadline) return tl::unexpected(reply.error());
         if (!reply) std::this_thread::sleep_for(kPause);
-        continue;
       }
-      return values_again(deadline);
+      arrived_ = *arrived;
+      continue;
     }
     version_ = reply->version;
     if (reply->outcome == PushOutcome::kStale) {
@@ -108,6 +109,17 @@ Result<std::vector<at::Tensor>> ParameterWorker::update(const std::vector<at::Te
     }
     return std::move(reply->values);
   }
+  Result<std::vector<at::Tensor>> values = values_again(deadline);
+  arrived_ = !values;
+  return values;
+}
+
+Result<std::vector<at::Tensor>> ParameterWorker::refresh() {
+  const Clock::time_point deadline = Clock::now() + patience_;
+  if (const Result<bool> settled = reconcile(deadline); !settled)
+    return tl::unexpected(settled.error());
+  version_ = seen_;
+  return values_again(deadline);
 }
 
 }  // namespace troupe::learners

@@ -25,10 +25,15 @@ class ParameterWorker {
 
   // Waits until the shard has values and takes them; `first` gives it some if it has none.
   Result<std::vector<at::Tensor>> begin(const std::vector<at::Tensor>* first);
-  // Sends one update and returns the values after it; also when it was refused as stale.
+  // Sends one update and returns the values after it; also when it was refused as stale. After an
+  // error the same gradients may be given again: they are applied once.
   Result<std::vector<at::Tensor>> update(const std::vector<at::Tensor>& gradients);
 
+  // The values as they are now, between two updates.
+  Result<std::vector<at::Tensor>> refresh();
+
   const UpdateLedger& ledger() const { return ledger_; }
+  std::uint64_t version() const { return version_; }  // of the server's values that were last taken
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -42,7 +47,9 @@ class ParameterWorker {
   std::chrono::milliseconds patience_;
   std::uint32_t incarnation_ = 0;  // of the server
   std::uint64_t version_ = 0;      // of the values that we hold
+  std::uint64_t seen_ = 0;         // the server's, when it last told its state
   std::uint64_t sequence_ = 0;     // of the last update that is known to have been applied
+  bool arrived_ = false;           // the update under way; only the values after it are missing
   UpdateLedger ledger_;
 };
 

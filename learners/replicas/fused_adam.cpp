@@ -19,10 +19,15 @@ struct NoOptions final : torch::optim::OptimizerCloneableOptions<NoOptions> {};
 
 class FusedAdam final : public torch::optim::Optimizer {
  public:
-  FusedAdam(const Tensors& parameters, const AdamOptions& options, double gradient_clip)
+  // `rates`: of each parameter.
+  FusedAdam(const Tensors& parameters, const AdamOptions& options, const std::vector<double>& rates,
+            double gradient_clip)
       : Optimizer(parameters, std::make_unique<NoOptions>()),
-        options_(options),
+        options_(parameters.size(), options),
         gradient_clip_(gradient_clip) {
+    if (rates.size() != parameters.size())
+      throw std::invalid_argument("Fused Adam needs a learning rate for each parameter.");
+    for (std::size_t i = 0; i < rates.size(); ++i) options_[i].learning_rate = rates[i];
     for (const at::Tensor& parameter : parameters) {
       if (parameter.scalar_type() != at::kFloat || !parameter.device().is_cpu() ||
           !parameter.is_contiguous())
@@ -37,15 +42,16 @@ class FusedAdam final : public torch::optim::Optimizer {
     at::Tensor loss;
     if (closure) loss = closure();
     ++steps_;
+    const Tensors& all = param_groups().front().params();
     double squares = 0;
     if (gradient_clip_ > 0)
-      for (const at::Tensor& parameter : parameters())
+      for (const at::Tensor& parameter : all)
         if (parameter.grad().defined()) squares += squared_norm(floats(parameter.grad()));
     const double factor = clip_factor(std::sqrt(squares), gradient_clip_);
-    for (std::size_t i = 0; i < parameters().size(); ++i) {
-      const at::Tensor& parameter = parameters()[i];
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const at::Tensor& parameter = all[i];
       if (parameter.grad().defined())
-        adam_update(options_, steps_, factor, floats(parameter), floats(parameter.grad()),
+        adam_update(options_[i], steps_, factor, floats(parameter), floats(parameter.grad()),
                     first_[i], second_[i]);
     }
     return loss;
@@ -82,7 +88,7 @@ class FusedAdam final : public torch::optim::Optimizer {
     std::copy_n(tensor.contiguous().const_data_ptr<float>(), values.size(), values.begin());
   }
 
-  AdamOptions options_;
+  std::vector<AdamOptions> options_;  // of each parameter
   double gradient_clip_;
   std::uint64_t steps_ = 0;
   std::vector<std::vector<float>> first_, second_;
@@ -92,7 +98,14 @@ class FusedAdam final : public torch::optim::Optimizer {
 
 OptimizerFactory fused_adam(const AdamOptions& options, double gradient_clip) {
   return [=](const Tensors& parameters) {
-    return std::make_unique<FusedAdam>(parameters, options, gradient_clip);
+    const std::vector<double> rates(parameters.size(), options.learning_rate);
+    return std::make_unique<FusedAdam>(parameters, options, rates, gradient_clip);
+  };
+}
+
+OptimizerFactory fused_adam(const AdamOptions& options, const std::vector<double>& rates) {
+  return [=](const Tensors& parameters) {
+    return std::make_unique<FusedAdam>(parameters, options, rates, 0);
   };
 }
 

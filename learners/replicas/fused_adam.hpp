@@ -10,5 +10,7 @@ namespace troupe::learners {
 // `gradient_clip`: largest global norm over the parameters that the optimizer was given; 0: none.
 // The factory throws std::invalid_argument for parameters that are not contiguous f32 on the CPU.
 OptimizerFactory fused_adam(const AdamOptions& options = {}, double gradient_clip = 0);
+// With a learning rate for each parameter in place of that of `options`; clips nothing.
+OptimizerFactory fused_adam(const AdamOptions& options, const std::vector<double>& rates);
 
 }  // namespace troupe::learners

@@ -6,6 +6,7 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
+#include <cmath>
 #include <thread>
 
 #include "envs/spec/random.hpp"
@@ -49,6 +50,12 @@ class MortalService final : public ParameterService {
   }
   Result<PushReply> push(const Push& push) override {
     return through([&](ParameterService& remote) { return remote.push(push); });
+  }
+  Result<void> keep(std::span<const std::uint8_t> bytes) override {
+    return through([&](ParameterService& remote) { return remote.keep(bytes); });
+  }
+  Result<std::vector<std::uint8_t>> kept() override {
+    return through([&](ParameterService& remote) { return remote.kept(); });
   }
 
   std::unique_ptr<ParameterServer> server;
@@ -174,6 +181,52 @@ TEST(ParameterServer, AnswersAnyBytes) {
   }
 }
 
+TEST(ParameterServer, RefusesWorkersThatThereAreNotAndNumbersThatAreNone) {
+  ParameterServer server(sgd(), {.workers = 2});
+  ASSERT_TRUE(server.initialise(ones(1)));
+  EXPECT_TRUE(server.state({1, 0}));
+  for (const int stranger : {-1, 2}) {
+    EXPECT_FALSE(server.state({stranger, 0}));
+    EXPECT_FALSE(server.push({.worker = {stranger, 0}, .sequence = 1, .gradients = ones(1)}));
+  }
+  Tensors poisoned = ones(1);
+  poisoned[1][0][1] = std::nan("");
+  const auto push = server.push({.worker = {1, 0}, .sequence = 1, .gradients = poisoned});
+  ASSERT_FALSE(push);
+  EXPECT_EQ(push.error().message, "A gradient of worker 1 is not finite.");
+  EXPECT_EQ(server.telemetry().version, 0U);
+}
+
+TEST(ParameterServer, KeepsWhatWorkersLeaveForEachOtherAndWhatTheDeadHadApplied) {
+  ParameterServer server(sgd(), {});
+  ASSERT_TRUE(server.initialise(ones(1)));
+  const auto remote = [&](ParameterServer& to) {
+    class Link final : public RequestLink {
+     public:
+      explicit Link(ParameterServer& at) : at_(at) {}
+      Result<std::vector<std::uint8_t>> ask(std::span<const std::uint8_t> request,
+                                            milliseconds) override {
+        return answer(at_, request);
+      }
+
+     private:
+      ParameterServer& at_;
+    };
+    return make_remote_service(std::make_shared<Link>(to), milliseconds(10));
+  };
+  EXPECT_TRUE(remote(server)->kept()->empty());
+  const std::vector<std::uint8_t> left = {1, 2, 3};
+  ASSERT_TRUE(remote(server)->keep(left));
+  EXPECT_FALSE(server.keep(std::vector<std::uint8_t>(kMostKeptBytes + 1)));
+  for (const std::uint32_t life : {0U, 1U, 2U})
+    ASSERT_TRUE(server.push({.worker = {0, life}, .sequence = 1, .gradients = ones(1)}));
+  ParameterServer other(sgd(), {});
+  ASSERT_TRUE(other.restore(*server.snapshot()));
+  EXPECT_EQ(*remote(other)->kept(), left);
+  EXPECT_EQ(other.telemetry().version, 3U);
+  EXPECT_EQ(other.state({0, 2})->applied, 1U);
+}
+
 // What cannot be trained leaves the server as it was, not half made.
 TEST(ParameterServer, RefusesParametersThatAreNoNumbersToTrain) {
   ParameterServer server(sgd(), {});
@@ -248,6 +301,8 @@ TEST(ParameterWorker, GivesUpOnAServerThatAnswersEverythingButPushes) {
     Result<void> initialise(const Tensors& values) override { return server_.initialise(values); }
     Result<Tensors> values() override { return server_.values(); }
     Result<PushReply> push(const Push&) override { return fail(ErrorCode::kTimeout, "no answer"); }
+    Result<void> keep(std::span<const std::uint8_t> bytes) override { return server_.keep(bytes); }
+    Result<std::vector<std::uint8_t>> kept() override { return server_.kept(); }
 
    private:
     ParameterServer& server_;
