@@ -68,11 +68,18 @@ std::string duty_of(const NodePlan& node, const RunOptions& options) {
     return counted(options.evaluation.episodes, "episode") + " every " +
            counted(options.evaluation.every, "actor step");
   }
+  if (node.role == "parameter_server")
+    return "server " + std::to_string(node.index) + " of " +
+           counted(parameter_servers(options), "parameter server") + ", staleness at most " +
+           std::to_string(options.learners.staleness);
   std::string duty = counted(options.learners.learner.replicas, "replica");
-  if (options.learners.count > 1) {
+  if (is_asynchronous(options))
+    duty += ", group " + std::to_string(group_of_learner(options, node.index)) + " of " +
+            std::to_string(sync_groups(options));
+  if (const std::int64_t in_sync = options.learners.count / sync_groups(options); in_sync > 1) {
     const std::int64_t batch = options.learners.learner.d4pg.batch;
-    duty += ", " + std::to_string(batch / options.learners.count) + " items of each batch of " +
-            std::to_string(batch);
+    duty +=
+        ", " + std::to_string(batch / in_sync) + " items of each batch of " + std::to_string(batch);
   }
   if (!shards_apart(options) && !learns_from_pictures(options)) {
     duty += ", " + counted(options.replay.shards, "replay shard");

@@ -55,7 +55,8 @@ replay::LimiterPlan limiter_plan(const RunOptions& options) {
           .environment_actors = std::max<std::int64_t>(1, options.actors.count),
           .credit = options.actors.credit,
           .batch = learner.d4pg.batch,
-          .prefetch = learner.prefetch,
+          // Each group draws batches of its own ahead.
+          .prefetch = sync_groups(options) * learner.prefetch,
           .n_step = learner.d4pg.n_step};
 }
 
@@ -73,14 +74,69 @@ void check_replay(const RunOptions& options, Lines& lines) {
   if (!limits) lines.push_back("replay: " + limits.error().message);
 }
 
-void check_batch(const LearnersOptions& learners, Lines& lines) {
+void check_batch(const RunOptions& options, Lines& lines) {
+  const LearnersOptions& learners = options.learners;
   const auto& d4pg = learners.learner.d4pg;
-  const std::int64_t replicas = learners.count * learners.learner.replicas;
+  const std::int64_t groups = sync_groups(options);
+  const std::int64_t replicas =
+      std::max<std::int64_t>(1, learners.count / groups) * learners.learner.replicas;
   if (d4pg.batch % replicas != 0) {
-    lines.push_back("d4pg.batch " + text(d4pg.batch) + " does not divide by learners.count x " +
+    lines.push_back("d4pg.batch " + text(d4pg.batch) + " does not divide by learners.count " +
+                    (groups > 1 ? "/ " + text(groups) + " groups " : "") + "x " +
                     "learners.replicas = " + text(replicas) + "; the remainder is " +
                     text(d4pg.batch % replicas));
   }
+}
+
+// Arrays of both networks, which parameter servers share whole.
+std::int64_t arrays_of(const learners::D4pgOptions& d4pg) {
+  const auto layers = static_cast<std::int64_t>(d4pg.policy.size() + d4pg.critic.size() + 2);
+  return 2 * layers + (d4pg.layer_norm ? 4 : 0);
+}
+
+void check_sync(const RunOptions& options, Lines& lines) {
+  const LearnersOptions& learners = options.learners;
+  const std::string sync = "learners.sync is " + learners.sync;
+  if (learners.sync != "groups" && learners.sync_groups != 0)
+    lines.push_back("learners.sync_groups is " + text(learners.sync_groups) + ", but " + sync +
+                    (is_asynchronous(options) ? ", where each learner is a group of its own"
+                                              : ", where all learners are in sync") +
+                    "; write sync: groups or remove it");
+  if (learners.sync == "groups" && learners.sync_groups == 0)
+    lines.push_back(sync +
+                    ", but learners.sync_groups does not say how many; write a divisor of "
+                    "learners.count " +
+                    text(learners.count));
+  if (learners.sync == "groups" && learners.sync_groups > 0 &&
+      learners.count % learners.sync_groups != 0)
+    lines.push_back("learners.count " + text(learners.count) +
+                    " does not divide by learners.sync_groups " + text(learners.sync_groups) +
+                    "; the remainder is " + text(learners.count % learners.sync_groups));
+  if (!is_asynchronous(options)) {
+    if (learners.parameter_servers > 0)
+      lines.push_back("learners.parameter_servers is " + text(learners.parameter_servers) +
+                      ", but " + sync +
+                      ": every learner applies every update itself; write sync: "
+                      "parameter_servers or groups, or remove it");
+    return;
+  }
+  if (options.job != "d4pg")
+    lines.push_back(sync + ", but the job " + options.job + " has no parameters to serve");
+  if (const std::int64_t arrays = arrays_of(learners.learner.d4pg);
+      parameter_servers(options) > arrays)
+    lines.push_back("learners.parameter_servers " + text(parameter_servers(options)) +
+                    " is more than the 2 x (" + text(std::ssize(learners.learner.d4pg.policy) + 1) +
+                    " + " + text(std::ssize(learners.learner.d4pg.critic) + 1) + ") layers" +
+                    (learners.learner.d4pg.layer_norm ? " + 4" : "") + " = " + text(arrays) +
+                    " arrays of policy and critic, which are not cut");
+  if (options.deterministic)
+    lines.push_back(sync +
+                    ", but deterministic: true has one schedule, and who is asynchronous "
+                    "follows none; write sync: all_reduce");
+  if (options.replay.placement == "learner")
+    lines.push_back(sync +
+                    ", but replay.placement is learner: learners that are not in sync draw "
+                    "from shards of their own processes; write auto or own");
 }
 
 void check_learners(const LearnersOptions& learners, Lines& lines) {
@@ -98,22 +154,22 @@ void check_learners(const LearnersOptions& learners, Lines& lines) {
 void check_several_learners(const RunOptions& options, Lines& lines) {
   const std::string count = "learners.count is " + text(options.learners.count);
   if (options.learners.count == 1) return;
-  if (options.replay.placement == "learner") {
+  if (options.replay.placement == "learner" && !is_asynchronous(options)) {
     lines.push_back(count +
                     ", but replay.placement is learner: with one of them the replay would "
                     "die; write auto or own");
   }
-  if (options.deterministic) {
+  if (options.deterministic && !is_asynchronous(options)) {
     lines.push_back(count +
                     ", but deterministic: true is one process; write learners.count: 1 and "
                     "learners.replicas: " +
                     text(options.learners.count));
   }
-  if (options.job != "d4pg") {
+  if (options.job != "d4pg" && !is_asynchronous(options)) {
     lines.push_back(count + ", but the job " + options.job + " has nothing that could be in step");
   }
   if (is_prioritised(options) && options.replay.importance_exponent > 0 &&
-      options.replay.weight_scale == "batch") {
+      options.learners.count > sync_groups(options) && options.replay.weight_scale == "batch") {
     lines.push_back(count +
                     ", and each sees its part of the batch, not the largest weight of all; "
                     "write replay.weight_scale: table");
@@ -262,12 +318,13 @@ Result<void> check_options(const RunOptions& options) {
   } else {
     check_environment(options, lines);
     check_replay(options, lines);
-    check_batch(options.learners, lines);
+    check_batch(options, lines);
     check_d4pg(options.learners.learner.d4pg, lines);
   }
   check_actors(options, lines);
   check_learners(options.learners, lines);
   check_several_learners(options, lines);
+  check_sync(options, lines);
   check_telemetry(options.telemetry, lines);
   if (lines.empty()) return {};
   std::string message;

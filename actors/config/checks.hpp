@@ -2,6 +2,7 @@
 // anything starts, with the arithmetic. Pure functions, any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "actors/config/run_options.hpp"
@@ -45,11 +46,36 @@ inline double samples_per_insert(const RunOptions& options) {
   return is_offline(options) ? 0 : options.replay.samples_per_insert;
 }
 
+// Whether learners send updates to parameter servers, instead of applying all together.
+inline bool is_asynchronous(const RunOptions& options) {
+  return options.learners.sync != "all_reduce";
+}
+// Whether learners are told by the coordinator with whom they train.
+inline bool learns_in_groups(const RunOptions& options) {
+  return options.learners.count > 1 || is_asynchronous(options);
+}
+// Groups of learners that are in sync inside and asynchronous to each other: the workers of the
+// parameter servers.
+inline std::int64_t sync_groups(const RunOptions& options) {
+  if (!is_asynchronous(options)) return 1;
+  const LearnersOptions& learners = options.learners;
+  return learners.sync == "groups" ? std::max<std::int64_t>(1, learners.sync_groups)
+                                   : learners.count;
+}
+// The group of learner `index`.
+inline std::int64_t group_of_learner(const RunOptions& options, std::int64_t index) {
+  return index * sync_groups(options) / options.learners.count;
+}
+inline std::int64_t parameter_servers(const RunOptions& options) {
+  if (!is_asynchronous(options)) return 0;
+  return options.learners.parameter_servers == 0 ? 1 : options.learners.parameter_servers;
+}
+
 // Whether shards have processes of their own: asked for, or because there are several learners, of
 // which none may take the replay with it.
 inline bool shards_apart(const RunOptions& options) {
   return options.replay.placement == "own" ||
-         (options.replay.placement == "auto" && options.learners.count > 1);
+         (options.replay.placement == "auto" && learns_in_groups(options));
 }
 inline bool is_prioritised(const RunOptions& options) {
   return options.replay.selector == "prioritised";

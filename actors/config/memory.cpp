@@ -66,6 +66,7 @@ std::vector<MemoryTerm> memory_terms(const RunOptions& options, const EnvSpec& s
   const std::int64_t flush = limiter_figures(options).flush_steps;
   const double blob = static_cast<double>(flush + 1) * step;
   const ActorOptions& actors = options.actors;
+  const std::int64_t groups = sync_groups(options);
   const std::int64_t parameters = options.job == "null" ? 0 : parameter_count(learner.d4pg, spec);
 
   std::vector<MemoryTerm> terms;
@@ -86,12 +87,19 @@ std::vector<MemoryTerm> memory_terms(const RunOptions& options, const EnvSpec& s
                      joined(options.replay.capacity, " items x (", item, " + ", kChunkBytes, " / ",
                             flush, ") B, their steps on disk (", disk.bytes, " B)"),
                      capacity * (item + chunk)});
-  terms.push_back(
-      {"batches ahead",
-       joined(learner.prefetch, " prefetch x ", learner.d4pg.batch, " items x ", row, " B"),
-       static_cast<double>(learner.prefetch * learner.d4pg.batch) * row});
+  terms.push_back({"batches ahead",
+                   joined(groups > 1 ? joined(groups, " groups x ") : "", learner.prefetch,
+                          " prefetch x ", learner.d4pg.batch, " items x ", row, " B"),
+                   static_cast<double>(groups * learner.prefetch * learner.d4pg.batch) * row});
   terms.push_back({"parameter sets", joined("2 x ", parameters, " parameters x 4 B"),
                    2.0 * 4.0 * static_cast<double>(parameters)});
+  // Values, two moments, and a snapshot of them on its way to the disk; of each group an update and
+  // the answer to it.
+  if (is_asynchronous(options))
+    terms.push_back(
+        {"parameter servers",
+         joined("(6 + ", groups, " groups x 2) x ", parameters, " parameters x 4 B"),
+         (6.0 + 2.0 * static_cast<double>(groups)) * 4.0 * static_cast<double>(parameters)});
   return terms;
 }
 

@@ -17,9 +17,9 @@ struct MemoryTerm {
   double bytes = 0;
 };
 
-// workers x credit x blob + tables + prefetch x batch + 2 x parameters, over all processes of the
-// run. Tables are full; code, libraries, simulators and the learner's gradients and moments come on
-// top.
+// workers x credit x blob + tables + prefetch x batch + 2 x parameters, and what parameter servers
+// hold, over all processes of the run. Tables are full; code, libraries, simulators and the
+// learner's gradients and moments come on top.
 std::vector<MemoryTerm> memory_terms(const RunOptions& options, const EnvSpec& spec);
 
 // Of a job on pictures: the same without tables. Sets that are read whole come on top.

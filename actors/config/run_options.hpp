@@ -117,10 +117,15 @@ void describe(Visitor& visitor, ReplayOptions& options) {
   visitor.group("disk", options.disk, "For replays that are larger than memory.");
 }
 
-// learners.count, learners.sync, and what the learning library describes itself.
+// How the learners are in step, and what the learning library describes itself.
 struct LearnersOptions {
   std::int64_t count = 1;
   std::string sync = "all_reduce";
+  // Of the asynchronous regimes.
+  std::int64_t sync_groups = 0;
+  std::int64_t parameter_servers = 0;  // 0: one, if there are any
+  std::int64_t staleness = 16;
+  Duration snapshot_every{5000};
   // .d4pg, .resnet and .sngan are filled from sections of those names.
   learners::LearnerOptions learner;
 };
@@ -128,9 +133,21 @@ struct LearnersOptions {
 template <class Visitor>
 void describe(Visitor& visitor, LearnersOptions& options) {
   visitor.field("count", options.count, between(1, 64),
-                "Learner processes that apply every update together; the run goes on while one is "
-                "there.");
-  visitor.choice("sync", options.sync, {"all_reduce"}, "How replicas agree on gradients.");
+                "Learner processes; the run goes on while one is there.");
+  visitor.choice("sync", options.sync, {"all_reduce", "groups", "parameter_servers"},
+                 "All learners apply every update together; or each sends updates of its own to "
+                 "parameter servers; or groups of them do, in sync inside.");
+  visitor.field("sync_groups", options.sync_groups, between(0, 64),
+                "With sync: groups, how many groups the learners are divided over.");
+  visitor.field("parameter_servers", options.parameter_servers, between(0, 64),
+                "Processes that hold parameters and optimizer state, divided by bytes, where "
+                "learners are not all in sync; 0: one.");
+  visitor.field("staleness", options.staleness, at_least(0),
+                "Updates by others since a learner took parameters, above which a parameter "
+                "server refuses its update.");
+  visitor.field("snapshot_every", options.snapshot_every, between(100, 3600000),
+                "Time between snapshots of a parameter server; one that dies goes back to its "
+                "last.");
   describe(visitor, options.learner);
 }
 

@@ -17,7 +17,10 @@
 //                                                   one set
 //   learner -> actor, evaluator   kParameters       one encoded parameter set, newer than asked
 //   learner -> shard              kWantBatch        batch id, items: credit for one blob
-//                                 kGrant            leave to insert (actors/roles/shard_state.hpp)
+//   learner -> parameter server   kUpdate           number, then a request of
+//                                                   learners/parameter_servers/wire.hpp
+//   parameter server -> learner   kUpdateAnswer     that number, then the answer
+//   learner -> shard              kGrant            leave to insert (actors/roles/shard_state.hpp)
 //                                 kPriorities       new priorities of items that were drawn
 //   shard -> learner              kShardState       counts, mass, what waits: whenever they change
 //                                 kBatch            batch id, items, smallest probability, then the
@@ -51,6 +54,8 @@ enum class DataKind : std::uint8_t {
   kPriorities = 10,
   kWantLease = 11,
   kLease = 12,
+  kUpdate = 13,
+  kUpdateAnswer = 14,
 };
 
 template <std::size_t N>

@@ -50,6 +50,7 @@ struct RoleReady {
   std::vector<std::string>
       sample_endpoints;            // one per shard of its own process: batches leave here
   std::string parameter_endpoint;  // learner: parameter sets leave here; else empty
+  std::string update_endpoint;     // parameter server: updates come here; else empty
   std::string state_json;          // restored counters: {"inserted_steps":[1200],"version":30}
 };
 
@@ -131,10 +132,10 @@ struct GroupWanted {
   std::string reason;            // why that one is over; empty: it was in none
 };
 
-// A question to the rendezvous of the newest group, and its answer (learners/collectives/
-// rendezvous.hpp has their form).
+// A question to the rendezvous of a group's newest generation, and its answer
+// (learners/collectives/ rendezvous.hpp has their form).
 struct RendezvousRequest {
-  std::uint32_t generation = 0;
+  std::uint32_t group = 0, generation = 0;
   std::vector<std::uint8_t> bytes;
 };
 struct RendezvousAnswer {
@@ -146,10 +147,11 @@ struct RendezvousAnswer {
 
 // What a node is to do. `config` is the whole resolved configuration as YAML.
 struct Assignment {
-  std::string role;  // "environment" | "data" | "learner" | "shard" | "evaluator"
+  // "environment" | "data" | "learner" | "parameter_server" | "shard" | "evaluator"
+  std::string role;
   std::uint32_t index = 0;
   std::uint32_t incarnation = 0;
-  std::uint32_t epoch = 0;  // of the learner or shard
+  std::uint32_t epoch = 0;  // of the learner, parameter server or shard
   std::string config;
   std::string run_directory;
   std::string socket_directory;   // for ipc endpoints
@@ -162,6 +164,11 @@ struct Peers {
   std::vector<std::string>
       sample_endpoints;  // likewise; empty strings when shards live with the learner
   std::string parameter_endpoint;
+  std::vector<std::string> update_endpoints;  // of parameter servers; likewise
+  // Of asynchronous learners: the node that counts for the run, and a number that grows whenever
+  // that is another one or a parameter server comes back with fewer updates.
+  std::string leader;
+  std::uint32_t lead = 0;
   // Highest incarnation of each data actor that is over, 0: none; by index.
   std::vector<std::uint32_t> ended_actors;
 };
@@ -188,9 +195,10 @@ struct EvaluateRequest {
   std::uint64_t version = 0;
 };
 
-// Leave the present group of learners and train with this one; rank 0 leads.
+// Leave the present group of learners and train with this one; rank 0 leads it. `group`: which of
+// those that are asynchronous to each other.
 struct GroupFormed {
-  std::uint32_t generation = 0;
+  std::uint32_t group = 0, generation = 0;
   std::uint32_t rank = 0, size = 0;
 };
 
@@ -255,7 +263,7 @@ template <class I> typename I::result_type inspect(I& f, ScaleRequest& x) {
 template <class I> typename I::result_type inspect(I& f, Hello& x) {
   return inspect_fields(f, "Hello", x.node, x.incarnation, x.protocol, x.run_id, x.pid); }
 template <class I> typename I::result_type inspect(I& f, RoleReady& x) {
-  return inspect_fields(f, "RoleReady", x.node, x.incarnation, x.first_shard, x.data_endpoints, x.sample_endpoints, x.parameter_endpoint, x.state_json); }
+  return inspect_fields(f, "RoleReady", x.node, x.incarnation, x.first_shard, x.data_endpoints, x.sample_endpoints, x.parameter_endpoint, x.update_endpoint, x.state_json); }
 template <class I> typename I::result_type inspect(I& f, Report& x) {
   return inspect_fields(f, "Report", x.node, x.incarnation, x.json); }
 template <class I> typename I::result_type inspect(I& f, Pong& x) {
@@ -275,7 +283,7 @@ template <class I> typename I::result_type inspect(I& f, RoleEnded& x) {
 template <class I> typename I::result_type inspect(I& f, Assignment& x) {
   return inspect_fields(f, "Assignment", x.role, x.index, x.incarnation, x.epoch, x.config, x.run_directory, x.socket_directory, x.restore_directory); }
 template <class I> typename I::result_type inspect(I& f, Peers& x) {
-  return inspect_fields(f, "Peers", x.shard_endpoints, x.sample_endpoints, x.parameter_endpoint, x.ended_actors); }
+  return inspect_fields(f, "Peers", x.shard_endpoints, x.sample_endpoints, x.parameter_endpoint, x.update_endpoints, x.leader, x.lead, x.ended_actors); }
 template <class I> typename I::result_type inspect(I& f, StepLimits& x) { return inspect_fields(f, "StepLimits", x.inserted); }
 template <class I> typename I::result_type inspect(I& f, Ping& x) { return inspect_fields(f, "Ping", x.number); }
 template <class I> typename I::result_type inspect(I& f, CheckpointRequest& x) {
@@ -285,11 +293,11 @@ template <class I> typename I::result_type inspect(I& f, EvaluateRequest& x) {
 template <class I> typename I::result_type inspect(I& f, GroupWanted& x) {
   return inspect_fields(f, "GroupWanted", x.node, x.incarnation, x.generation, x.reason); }
 template <class I> typename I::result_type inspect(I& f, RendezvousRequest& x) {
-  return inspect_fields(f, "RendezvousRequest", x.generation, x.bytes); }
+  return inspect_fields(f, "RendezvousRequest", x.group, x.generation, x.bytes); }
 template <class I> typename I::result_type inspect(I& f, RendezvousAnswer& x) {
   return inspect_fields(f, "RendezvousAnswer", x.bytes); }
 template <class I> typename I::result_type inspect(I& f, GroupFormed& x) {
-  return inspect_fields(f, "GroupFormed", x.generation, x.rank, x.size); }
+  return inspect_fields(f, "GroupFormed", x.group, x.generation, x.rank, x.size); }
 template <class I> typename I::result_type inspect(I& f, Pause& x) { return inspect_fields(f, "Pause", x.paused); }
 template <class I> typename I::result_type inspect(I& f, Shutdown& x) { return inspect_fields(f, "Shutdown", x.reason); }
 template <class I> typename I::result_type inspect(I& f, NormaliserDelta& x) {

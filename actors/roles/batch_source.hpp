@@ -29,7 +29,8 @@ struct SourceOptions {
   std::int64_t ahead = 1;                           // batches that wait filled at most, >= 1
   GlobalLimiter limiter{replay::LimiterOptions{}};  // as restored
   Random random;                                    // draws the shares
-  // Of remote shards only. Follows another source, which alone gives leave to insert.
+  // Of remote shards only. Follows another source, which alone gives leave to insert, unless it is
+  // told to lead.
   bool follows = false;
   // Tables of this process know theirs.
   double importance_exponent = 0;
@@ -61,6 +62,9 @@ class BatchSource {
   std::string waiting_on() const;
   // New addresses of remote shards; nothing for local ones.
   virtual void set_endpoints(const std::vector<std::string>&) {}
+  // A remote source that followed gives leave from now on, as number `lead` of those that do; 0: it
+  // follows again.
+  virtual void set_lead(std::uint32_t /*lead*/) {}
 
   SourceFigures figures() const;
   // The limiter's state for a checkpoint of the learner as it is now: batches that were released

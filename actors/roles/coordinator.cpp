@@ -141,8 +141,7 @@ void beat(Self self) {
                       plan_topology(state.setup->options, counters.shards, counters.actors),
                       counters, now);
     state.watch.emplace(state.setup->options.supervision.standstill_after, now);
-    if (const auto count = state.setup->options.learners.count; count > 1)
-      state.membership.emplace(static_cast<std::size_t>(count));
+    begin_groups(self);
     resize_peers(self);
   }
   for (const NodeHost::Ended& ended : state.host->take_ended()) {
@@ -150,7 +149,7 @@ void beat(Self self) {
     state.run->node_ended(ended.node, ended.incarnation, ended.reason, ended.permanent, now);
   }
   state.run->tick(now);
-  form_group(self);
+  form_groups(self);
   watch_for_standstill(self, now);
   settle(self);
   if (!state.over) self->delayed_send(self, kBeat, beat_atom_v);
@@ -189,9 +188,11 @@ CoordinatorActor::behavior_type coordinator_behavior(
       [=](const GroupWanted& wanted) { then(on_group_wanted)(wanted); },
       [self](const RendezvousRequest& request) -> caf::result<RendezvousAnswer> {
         const CoordinatorState& mine = self->state;
-        if (!mine.rendezvous || request.generation != mine.membership->group().generation)
+        const std::size_t group = request.group;
+        if (group >= mine.rendezvous.size() || !mine.rendezvous[group] ||
+            request.generation != mine.groups->group(group).generation)
           return caf::make_error(caf::sec::runtime_error, "that group of learners is over");
-        return RendezvousAnswer{mine.rendezvous->handle(request.bytes)};
+        return RendezvousAnswer{mine.rendezvous[group]->handle(request.bytes)};
       },
       [=](const EvaluationDone& done) { then(on_evaluation)(done); },
       [self](const EpisodeDone& episode) { self->send(self->state.setup->hub, episode); },
@@ -200,9 +201,9 @@ CoordinatorActor::behavior_type coordinator_behavior(
       },
       [self](const RoleEnded& ended) { self->state.host->note_end(ended); },
       [self](const NormaliserDelta& delta) {
-        // The others of its group have them from the one that leads.
-        const auto& membership = self->state.membership;
-        to_node(self, membership ? membership->leader() : "learner-0", delta);
+        // The others have them from the one that leads.
+        auto& groups = self->state.groups;
+        to_node(self, groups ? groups->leader() : "learner-0", delta);
       },
       [self](const StopRequest& request) {
         if (!self->state.run || self->state.over) return;

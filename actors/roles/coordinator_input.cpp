@@ -1,11 +1,13 @@
 // Implements what the coordinator does with what nodes send.
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "actors/config/checks.hpp"
 #include "actors/roles/coordinator_state.hpp"
 #include "actors/roles/step_mark.hpp"
+#include "actors/roles/update_mark.hpp"
 #include "actors/runtime/log.hpp"
 #include "actors/runtime/system.hpp"
 
@@ -18,22 +20,6 @@ using Self = CoordinatorSelf;
 namespace {
 
 constexpr const char* kName = "coordinator";
-
-void broadcast_peers(Self self) {
-  for (const auto& [name, node] : self->state.nodes) self->send(node, self->state.peers);
-}
-
-// If it is a member.
-void tell_group(Self self, const std::string& learner) {
-  CoordinatorState& state = self->state;
-  const LearnerGrouping& group = state.membership->group();
-  const auto found = std::find(group.members.begin(), group.members.end(), learner);
-  const auto node = state.nodes.find(learner);
-  if (found == group.members.end() || node == state.nodes.end()) return;
-  self->send(node->second, GroupFormed{group.generation,
-                                       static_cast<std::uint32_t>(found - group.members.begin()),
-                                       static_cast<std::uint32_t>(group.members.size())});
-}
 
 Assignment assignment_for(Self self, const Hello& hello) {
   CoordinatorState& state = self->state;
@@ -60,16 +46,6 @@ Assignment assignment_for(Self self, const Hello& hello) {
   return assignment;
 }
 
-// The learner that counts for the run, and where it serves its parameters.
-void lead(Self self) {
-  CoordinatorState& state = self->state;
-  const std::string leader = state.membership ? state.membership->leader() : "learner-0";
-  const auto endpoint = state.learner_endpoints.find(leader);
-  state.peers.parameter_endpoint =
-      endpoint == state.learner_endpoints.end() ? "" : endpoint->second;
-  if (state.membership) state.run->learner_leads(leader);
-}
-
 void place(std::vector<std::string>& slots, std::size_t first,
            const std::vector<std::string>& endpoints) {
   for (std::size_t i = 0; i < endpoints.size() && first + i < slots.size(); ++i)
@@ -93,6 +69,8 @@ void resize_peers(Self self) {
   CoordinatorState& state = self->state;
   state.peers.shard_endpoints.resize(state.run->shards().size());
   state.peers.sample_endpoints.resize(state.run->shards().size());
+  state.peers.update_endpoints.resize(
+      static_cast<std::size_t>(parameter_servers(state.setup->options)));
 }
 
 caf::result<Assignment> on_hello(Self self, const Hello& hello, const caf::strong_actor_ptr& peer) {
@@ -129,6 +107,12 @@ void on_ready(Self self, const RoleReady& ready) {
   place(state.peers.sample_endpoints, ready.first_shard, ready.sample_endpoints);
   if (!ready.parameter_endpoint.empty())
     state.learner_endpoints[ready.node] = ready.parameter_endpoint;
+  for (const NodePlan& plan : state.run->plan()) {
+    if (plan.name != ready.node || plan.role != "parameter_server") continue;
+    state.peers.update_endpoints[plan.index] = ready.update_endpoint;
+    // Versions may fall: what is published from now on is newer all the same.
+    if (ready.incarnation != state.first_incarnation[ready.node]) ++state.peers.lead;
+  }
   lead(self);
   state.run->role_ready(ready.node, ready.incarnation, ready.first_shard, inserted, version,
                         Clock::now());
@@ -152,6 +136,16 @@ void take_marks(Self self, const std::string& node, std::uint32_t incarnation) {
   }
 }
 
+// What a parameter server that is gone had applied.
+void take_update_mark(Self self, const NodePlan& plan, std::uint32_t incarnation) {
+  CoordinatorState& state = self->state;
+  if (!state.run->is_current(plan.name, incarnation)) return;
+  const auto path = UpdateMark::path_of(state.setup->socket_directory, plan.index, incarnation);
+  if (const auto life = UpdateMark::read(path)) state.run->server_said(plan.index, *life);
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+}
+
 }  // namespace
 
 void withdraw(Self self, const std::string& node, std::uint32_t incarnation) {
@@ -165,10 +159,16 @@ void withdraw(Self self, const std::string& node, std::uint32_t incarnation) {
       state.peers.sample_endpoints[plan.index].clear();
     } else if (plan.role == "learner") {
       state.learner_endpoints.erase(node);
-      if (state.membership) state.membership->ended(node, Clock::now());
+      if (state.groups)
+        state.groups
+            ->of(static_cast<std::size_t>(group_of_learner(state.setup->options, plan.index)))
+            .ended(node, Clock::now());
       lead(self);
       if (!shards_apart(state.setup->options))
         for (std::string& endpoint : state.peers.shard_endpoints) endpoint.clear();
+    } else if (plan.role == "parameter_server") {
+      take_update_mark(self, plan, incarnation);
+      state.peers.update_endpoints[plan.index].clear();
     } else if (plan.role == "data") {
       auto& ended = state.peers.ended_actors;
       ended.resize(std::max<std::size_t>(ended.size(), plan.index + 1));
@@ -178,38 +178,6 @@ void withdraw(Self self, const std::string& node, std::uint32_t incarnation) {
     }
     broadcast_peers(self);
   }
-}
-
-void on_group_wanted(Self self, const GroupWanted& wanted) {
-  CoordinatorState& state = self->state;
-  if (!state.membership || !state.run->is_current(wanted.node, wanted.incarnation) ||
-      state.run->phase() >= RunState::Phase::kLeaving)
-    return;
-  if (!wanted.reason.empty())
-    tell(self, Tell{wanted.node, "warning", "group_over",
-                    wanted.node + " is without a group: " + wanted.reason});
-  state.membership->asks(wanted.node, wanted.generation, Clock::now());
-  // The message that told it of the present one may have been lost.
-  const LearnerGrouping& group = state.membership->group();
-  if (wanted.generation < group.generation) tell_group(self, wanted.node);
-}
-
-void form_group(Self self) {
-  CoordinatorState& state = self->state;
-  if (!state.membership || state.run->phase() >= RunState::Phase::kLeaving) return;
-  if (!state.membership->tick(Clock::now())) return;
-  const LearnerGrouping& group = state.membership->group();
-  state.rendezvous = std::make_shared<learners::RendezvousTable>();
-  std::string names;
-  for (const std::string& member : group.members) {
-    names += (names.empty() ? "" : ", ") + member;
-    tell_group(self, member);
-  }
-  tell(self, Tell{"", "info", "learners",
-                  "learners in step: " + names + " (generation " +
-                      std::to_string(group.generation) + ")"});
-  lead(self);
-  broadcast_peers(self);
 }
 
 namespace {
@@ -233,7 +201,8 @@ bool take_report(Self self, const Report& report) {
            counters.at(prefix + "prefilled_steps").get<std::uint64_t>()},
           static_cast<std::uint64_t>(gauges.value(prefix + "step_limit", 0.0)));
     }
-    const bool counts = !state.membership || state.membership->leader() == report.node;
+    take_server_report(self, counters, gauges);
+    const bool counts = !state.groups || state.groups->leader() == report.node;
     if (counts && counters.contains("learner_updates"))
       state.run->learner_reported(counters.at("learner_updates").get<std::uint64_t>());
     return true;
@@ -286,6 +255,10 @@ void on_part(Self self, const PartWritten& part) {
           part.checkpoint, shard.at("shard").get<std::uint32_t>(),
           {shard.at("inserted").get<std::uint64_t>(), shard.at("held").get<std::uint64_t>(),
            shard.at("removed").get<std::uint64_t>(), shard.at("prefilled").get<std::uint64_t>()});
+    if (json.contains("server"))
+      state.run->server_cut(part.checkpoint, json.at("server").at("index").get<std::uint32_t>(),
+                            {json.at("server").at("version").get<std::uint64_t>(),
+                             json.at("server").at("applied").get<std::uint64_t>()});
     if (json.contains("version"))
       state.run->learner_cut(part.checkpoint, json.at("version").get<std::uint64_t>());
   } catch (const Json::exception& error) {

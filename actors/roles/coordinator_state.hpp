@@ -6,11 +6,13 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/roles/coordinator.hpp"
-#include "actors/roles/learner_membership.hpp"
+#include "actors/roles/learner_groups.hpp"
 #include "actors/roles/node_host.hpp"
 #include "actors/roles/standstill.hpp"
 #include "learners/collectives/rendezvous.hpp"
@@ -36,9 +38,10 @@ struct CoordinatorState {
       forwarded;                             // last report passed to the hub
   std::map<std::string, std::string> shown;  // node states told to the hub
   Peers peers;
-  std::map<std::string, std::string> learner_endpoints;   // of parameters, by node
-  std::optional<LearnerMembership> membership;            // of several learners only
-  std::shared_ptr<learners::RendezvousTable> rendezvous;  // of the present group
+  std::map<std::string, std::string> learner_endpoints;  // of parameters, by node
+  std::optional<LearnerGroups> groups;                   // of learners that train in groups
+  // Of each group's present generation.
+  std::vector<std::shared_ptr<learners::RendezvousTable>> rendezvous;
   bool over = false;
   static inline const char* name = "coordinator";
 };
@@ -49,8 +52,11 @@ using CoordinatorSelf = CoordinatorActor::stateful_pointer<CoordinatorState>;
 void tell(CoordinatorSelf self, const Tell& line);
 // Room for the shards that the run has now.
 void resize_peers(CoordinatorSelf self);
+// The groups of its learners, if they train in any.
+void begin_groups(CoordinatorSelf self);
 
-// What comes from nodes; coordinator_input.cpp.
+// What comes from nodes; coordinator_input.cpp, and coordinator_learners.cpp for what concerns the
+// groups of learners and their parameter servers.
 caf::result<Assignment> on_hello(CoordinatorSelf self, const Hello& hello,
                                  const caf::strong_actor_ptr& peer);
 void on_ready(CoordinatorSelf self, const RoleReady& ready);
@@ -58,8 +64,15 @@ void on_report(CoordinatorSelf self, const Report& report);
 void on_evaluation(CoordinatorSelf self, const EvaluationDone& done);
 void on_part(CoordinatorSelf self, const PartWritten& part);
 void on_group_wanted(CoordinatorSelf self, const GroupWanted& wanted);
-// Forms the next group of learners when there is one to form.
-void form_group(CoordinatorSelf self);
+// Forms the next groups of learners where there are some to form.
+void form_groups(CoordinatorSelf self);
+// Of a report: what parameter servers say of themselves; throws what JSON does.
+void take_server_report(CoordinatorSelf self, const nlohmann::json& counters,
+                        const nlohmann::json& gauges);
+// To every node.
+void broadcast_peers(CoordinatorSelf self);
+// The learner that counts for the run, and where it serves its parameters.
+void lead(CoordinatorSelf self);
 // What a node served is gone with it. Before RunState::node_ended.
 void withdraw(CoordinatorSelf self, const std::string& node, std::uint32_t incarnation);
 

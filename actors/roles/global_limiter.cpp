@@ -38,6 +38,7 @@ void GlobalLimiter::report(std::size_t index, const ShardState& state) {
   } else {
     shard.activity += static_cast<double>(state.inserted - shard.state.inserted);
   }
+  if (shared_) count_others(shard, state, new_life);
   shard.activity += new_life ? static_cast<double>(state.inserted - state.restored) : 0;
   while (!shard.under_way.empty() && shard.under_way.front().serial <= state.serial)
     shard.under_way.pop_front();
@@ -47,6 +48,15 @@ void GlobalLimiter::report(std::size_t index, const ShardState& state) {
   for (const Shard& each : shards_) total += each.activity;
   if (total > kActivityItems)
     for (Shard& each : shards_) each.activity /= 2;
+}
+
+// What a life that is over told of stays counted.
+void GlobalLimiter::count_others(Shard& shard, const ShardState& state, bool new_life) {
+  if (new_life) shard.others = 0;
+  const std::uint64_t others = state.sampled - std::min(state.own, state.sampled);
+  if (others <= shard.others) return;
+  others_ += others - shard.others;
+  shard.others = others;
 }
 
 void GlobalLimiter::gone(std::size_t index) {
@@ -76,7 +86,7 @@ std::uint64_t GlobalLimiter::owed_inserts() const {
 }
 
 double GlobalLimiter::cursor_at(std::uint64_t owed) const {
-  return static_cast<double>(owed) * options_.samples_per_insert - static_cast<double>(samples_) +
+  return static_cast<double>(owed) * options_.samples_per_insert - static_cast<double>(samples()) +
          shift_;
 }
 
@@ -93,7 +103,7 @@ double GlobalLimiter::measured_spi() const {
   const auto min_size = static_cast<std::uint64_t>(options_.min_size);
   const std::uint64_t owed = owed_inserts();
   if (owed <= min_size) return 0;
-  return static_cast<double>(samples_) / static_cast<double>(owed - min_size);
+  return static_cast<double>(samples()) / static_cast<double>(owed - min_size);
 }
 
 std::vector<ShardState> GlobalLimiter::states() const {
@@ -141,8 +151,9 @@ std::string GlobalLimiter::save(std::uint64_t samples) const {
   for (const Shard& shard : shards_)
     shards.push_back({{"epoch", shard.known ? shard.state.epoch : 0},
                       {"inserted", shard.state.inserted},
-                      {"prefilled", shard.state.prefilled}});
-  return Json{{"samples", samples},
+                      {"prefilled", shard.state.prefilled},
+                      {"sampled", shard.state.sampled}});
+  return Json{{"samples", samples + others_},
               {"lost", lost_},
               {"shift", shift_},
               {"min_size", options_.min_size},
@@ -162,6 +173,8 @@ Result<void> GlobalLimiter::load(const std::string& json) {
       shard.known = shard.state.epoch > 0;
       shard.state.inserted = each.at("inserted").get<std::uint64_t>();
       shard.state.prefilled = each.at("prefilled").get<std::uint64_t>();
+      // To whoever loads it, all that was drawn is others'.
+      shard.others = each.value("sampled", std::uint64_t{0});
     }
     const replay::LimiterOptions saved{
         .min_size = parsed.at("min_size").get<std::int64_t>(),

@@ -15,8 +15,9 @@
 // Shards come and go: a new life of a shard (a higher epoch) begins with what it restored, and what
 // its predecessor had inserted beyond that counts as inserted and lost, because samples were owed
 // and given for it. Of several learners that train in step one keeps the ratio for all, with global
-// batches. Independent samplers have a limiter each with their part of SPI and error_buffer; shards
-// then obey the smallest of the grants.
+// batches. Of learners that draw batches each for itself all count what any of them draws, as the
+// shards tell (`shared`), and one, the lead, gives leave; N of them may pass the lower end of the
+// band by what N - 1 draw at once.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +38,8 @@ class GlobalLimiter {
 
   // Of the kind kRatio: min_size items held by all shards together before the first sample, and
   // samples_per_insert and error_buffer of this sampler.
-  explicit GlobalLimiter(const replay::LimiterOptions& options) : options_(options) {}
+  explicit GlobalLimiter(const replay::LimiterOptions& options, bool shared = false)
+      : options_(options), shared_(shared) {}
 
   // News of a shard; older epochs are ignored. A shard that was never heard of is added.
   void report(std::size_t shard, const ShardState& state);
@@ -55,6 +57,8 @@ class GlobalLimiter {
   // Of each shard that has not said that it obeys its newest grant: that grant, to be sent again
   // when messages may have been lost.
   std::vector<Grant> unacknowledged() const;
+  // It gives leave from now on, with grants of this lead: shards hold none of its own.
+  void begin_lead(std::uint32_t lead);
 
   // Of shards that serve; others are zero in it.
   std::vector<ShardState> states() const;
@@ -65,12 +69,13 @@ class GlobalLimiter {
   std::uint64_t inserted() const;
   std::uint64_t held() const;
   std::uint64_t lost() const { return lost_; }
-  std::uint64_t samples() const { return samples_; }
+  // Its own, and of others what shards have told.
+  std::uint64_t samples() const { return samples_ + others_; }
   // Samples per insert really given since min_size; 0 before.
   double measured_spi() const;
   const replay::LimiterOptions& options() const { return options_; }
 
-  // As JSON, for a checkpoint; `samples` are those whose updates are in it, because batches that
+  // As JSON, for a checkpoint; `samples` are its own whose updates are in it, because batches that
   // wait die with the sampler.
   std::string save(std::uint64_t samples) const;
   // Into a new limiter, before any report. With other options than the saved ones the cursor is
@@ -87,6 +92,7 @@ class GlobalLimiter {
     std::deque<Grant> under_way;  // newer than the one in force, oldest first
     std::uint64_t served = 0;     // when a waiting chunk of its was last let in
     double activity = 0;          // items inserted lately
+    std::uint64_t others = 0;     // that others drew there in its present life
 
     std::uint64_t latest() const {
       return under_way.empty() ? state.allowed : under_way.back().allowed;
@@ -103,9 +109,13 @@ class GlobalLimiter {
   void take_back(std::uint64_t items, std::size_t for_shard, std::vector<Grant>& out);
   void spread(std::uint64_t free, std::vector<Grant>& out);
 
+  void count_others(Shard& shard, const ShardState& state, bool new_life);
+
   const replay::LimiterOptions options_;
+  const bool shared_;
   std::vector<Shard> shards_;
-  std::uint64_t samples_ = 0, lost_ = 0;
+  std::uint64_t samples_ = 0, others_ = 0, lost_ = 0;
+  std::uint32_t lead_ = 0;
   double shift_ = 0;  // of the cursor, from a load with changed options
   std::uint64_t turn_ = 0, serial_ = 0;
 };

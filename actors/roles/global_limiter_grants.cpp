@@ -20,7 +20,7 @@ std::uint64_t GlobalLimiter::Shard::committed() const {
 
 void GlobalLimiter::allow(std::size_t index, std::uint64_t items, std::vector<Grant>& out) {
   Shard& shard = shards_[index];
-  const Grant grant{index, shard.state.epoch, ++serial_, items};
+  const Grant grant{index, shard.state.epoch, ++serial_, items, lead_};
   shard.under_way.push_back(grant);
   out.push_back(grant);
 }
@@ -59,6 +59,14 @@ std::vector<Grant> GlobalLimiter::grants() {
   }
   spread(free, out);
   return out;
+}
+
+void GlobalLimiter::begin_lead(std::uint32_t lead) {
+  lead_ = lead;
+  for (Shard& shard : shards_) {
+    shard.under_way.clear();
+    shard.state.serial = shard.state.allowed = 0;
+  }
 }
 
 std::vector<Grant> GlobalLimiter::unacknowledged() const {

@@ -31,7 +31,7 @@ bool LearnerMembership::due(Time now) const {
     return std::any_of(ask_.begin(), ask_.end(),
                        [&](const auto& entry) { return now - entry.second >= limit; });
   };
-  if (group_.generation == 0) return ask_.size() >= learners_ || waited(kGather);
+  if (!formed_) return ask_.size() >= learners_ || waited(kGather);
   if (!broken_) return true;
   const bool all = std::all_of(group_.members.begin(), group_.members.end(),
                                [&](const std::string& name) { return ask_.contains(name); });
@@ -46,6 +46,7 @@ std::optional<LearnerGrouping> LearnerMembership::tick(Time now) {
     if (std::find(group_.members.begin(), group_.members.end(), name) == group_.members.end())
       group_.members.push_back(name);
   ++group_.generation;
+  formed_ = true;
   ask_.clear();
   broken_.reset();
   return group_;

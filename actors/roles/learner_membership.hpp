@@ -1,5 +1,5 @@
-// Who of the run's learners train in step: a new group whenever one comes, ends or does not follow.
-// Pure; time is a parameter. Owned by the coordinator.
+// Who of the learners that are to train in step do so: a new group whenever one comes, ends or does
+// not follow. Pure; time is a parameter. Owned by the coordinator.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,8 @@
 
 namespace troupe::actors {
 
-// The first member leads: it publishes parameters, keeps the ratio of samples to inserts and writes
-// the learner's part of checkpoints.
+// The first member leads: it speaks for the group, and if the group counts for the run it publishes
+// parameters, keeps the ratio of samples to inserts and writes the learner's part of checkpoints.
 struct LearnerGrouping {
   std::uint32_t generation = 0;  // grows with every group; 0: none was formed yet
   std::vector<std::string> members;
@@ -26,8 +26,12 @@ class LearnerMembership {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `learners`: how many the run starts; the first group waits for all of them for a while.
-  explicit LearnerMembership(std::size_t learners) : learners_(learners) {}
+  // `learners`: how many the run starts; the first group waits for all of them for a while. Its
+  // generation follows `generation`, of an earlier session.
+  explicit LearnerMembership(std::size_t learners, std::uint32_t generation = 0)
+      : learners_(learners) {
+    group_.generation = generation;
+  }
 
   // `generation`: of the last group that it was told of.
   void asks(const std::string& learner, std::uint32_t generation, Time now);
@@ -44,6 +48,7 @@ class LearnerMembership {
 
   std::size_t learners_;
   LearnerGrouping group_;            // members that ended are taken out
+  bool formed_ = false;              // a group, once
   std::map<std::string, Time> ask_;  // since when
   std::optional<Time> broken_;       // since when the group is over
 };

@@ -1,5 +1,6 @@
-// A learner's place among several: asks the coordinator for a group, joins the one it is told of,
-// and says when it is over. Belongs to the learner role's thread.
+// A learner's place among several, and its ways to parameter servers: asks the coordinator for a
+// group, joins the one it is told of, and says when it is over. Belongs to the learner role's
+// thread.
 #pragma once
 
 #include <chrono>
@@ -7,15 +8,18 @@
 #include <string>
 
 #include "actors/roles/role_context.hpp"
+#include "actors/roles/update_link.hpp"
 #include "learners/learner.hpp"
 
 namespace troupe::actors {
 
 class LearnerSeat {
  public:
-  // Both outlive it.
-  LearnerSeat(const RoleContext& context, learners::Learner& learner)
-      : context_(context), learner_(learner) {}
+  // Both outlive it. `spec` of the run's environment.
+  LearnerSeat(const RoleContext& context, learners::Learner& learner, const EnvSpec& spec);
+
+  // Where parameter servers and the learner that counts for the run are now.
+  void peers(const Peers& peers);
 
   // The coordinator has formed a group; older ones are ignored.
   void told(const GroupFormed& group);
@@ -30,7 +34,12 @@ class LearnerSeat {
   void ask_again();
 
   bool stands() const { return stands_; }
+  // Its group.
   bool leads() const { return stands_ && group_.rank == 0; }
+  // The run: publishes, and writes the learner's part of checkpoints.
+  bool leads_run() const { return leads() && (!asynchronous_ || leader_ == context_.node); }
+  // Of the run's lead, which it has while leads_run(); see Peers.
+  std::uint32_t lead() const { return lead_; }
   const GroupFormed& group() const { return group_; }  // the last one
 
  private:
@@ -40,6 +49,10 @@ class LearnerSeat {
 
   const RoleContext& context_;
   learners::Learner& learner_;
+  const bool asynchronous_;
+  std::vector<std::shared_ptr<UpdateLink>> servers_;  // none while all learners are in sync
+  std::string leader_;
+  std::uint32_t lead_ = 0;
   GroupFormed group_;
   std::optional<GroupFormed> news_;
   bool stands_ = false;

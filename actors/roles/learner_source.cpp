@@ -17,6 +17,9 @@ bool leads(const LearnerSeat* seat) { return seat == nullptr || seat->leads(); }
 Result<void> restore(const RoleContext& context, const learners::Learner& learner,
                      const LearnerSeat* seat, GlobalLimiter& limiter) {
   const std::string& from = context.assignment.restore_directory;
+  const bool asynchronous = is_asynchronous(context.options);
+  // What asynchronous learners have drawn since then the shards know.
+  if (from.empty() && asynchronous) return {};
   if (!from.empty() && leads(seat)) {
     const auto bytes = read_file(std::filesystem::path(from) / kLimiterFile);
     if (!bytes) return tl::unexpected(bytes.error());
@@ -32,20 +35,21 @@ Result<void> restore(const RoleContext& context, const learners::Learner& learne
 Result<SourceOptions> source_options(const RoleContext& context, const learners::Learner& learner,
                                      const LearnerSeat* seat, const std::string& limiter_state) {
   const RunOptions& options = context.options;
-  // Who follows goes by what the one that leads may sample.
+  const bool asynchronous = is_asynchronous(options);
+  // Who follows goes by what the one that leads its group may sample.
   const replay::LimiterOptions ratio =
       leads(seat) ? global_limiter_options(options)
                   : replay::LimiterOptions{.min_size = options.replay.min_size};
-  const std::uint64_t stream =
-      seat == nullptr ? context.assignment.epoch
-                      : std::uint64_t{seat->group().generation} << 32 | seat->group().rank;
+  const std::uint64_t stream = seat == nullptr ? context.assignment.epoch
+                                               : std::uint64_t{seat->group().generation} << 32 |
+                                                     seat->group().group << 16 | seat->group().rank;
   SourceOptions source{
       .items = learner.batch_size(),
-      .counted = options.learners.learner.d4pg.batch,
+      .counted = asynchronous ? 0 : options.learners.learner.d4pg.batch,
       .ahead = options.learners.learner.prefetch,
-      .limiter = GlobalLimiter(ratio),
+      .limiter = GlobalLimiter(ratio, asynchronous),
       .random = Random(stream_seed(static_cast<std::uint64_t>(options.seed), "shares", stream)),
-      .follows = !leads(seat),
+      .follows = asynchronous || !leads(seat),
       .importance_exponent = is_prioritised(options) ? options.replay.importance_exponent : 0,
       .weight_scale = weight_scale(options)};
   const Result<void> restored = limiter_state.empty()
@@ -57,7 +61,8 @@ Result<SourceOptions> source_options(const RoleContext& context, const learners:
 
 std::string sampler_name(const RoleContext& context, const LearnerSeat* seat) {
   if (seat == nullptr) return context.peer_name();
-  return (seat->leads() ? "learners" : context.node) + "." +
+  const bool stands_for_all = seat->leads() && !is_asynchronous(context.options);
+  return (stands_for_all ? "learners" : context.node) + "." +
          std::to_string(seat->group().generation);
 }
 

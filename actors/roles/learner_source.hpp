@@ -1,4 +1,5 @@
-// How a learner draws its batches: alone, as the one of several that leads, or following that one.
+// How a learner draws its batches: alone, as the one of several that leads, following that one, or
+// for a group of its own.
 // Called by the learner role's thread.
 #pragma once
 
@@ -17,8 +18,8 @@ inline constexpr const char* kLimiterFile = "limiter.json";  // in checkpoints
 Result<SourceOptions> source_options(const RoleContext& context, const learners::Learner& learner,
                                      const LearnerSeat* seat, const std::string& limiter_state);
 
-// By which shards know it. To them whoever leads is one sampler, whose next life takes the place of
-// the last.
+// By which shards know it. To them whoever leads learners in sync is one sampler, whose next life
+// takes the place of the last.
 std::string sampler_name(const RoleContext& context, const LearnerSeat* seat);
 
 }  // namespace troupe::actors

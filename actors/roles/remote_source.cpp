@@ -2,7 +2,9 @@
 // together in the order of the shards and weighs the items; hears what the shards have, and sends
 // them leave to insert and new priorities.
 #include <algorithm>
+#include <atomic>
 #include <optional>
+#include <utility>
 
 #include "actors/messages/data_protocol.hpp"
 #include "actors/roles/batch_message.hpp"
@@ -38,6 +40,8 @@ class RemoteSource final : public BatchSource {
     const std::lock_guard lock(shared_mutex_);
     wanted_endpoints_ = endpoints;
   }
+
+  void set_lead(std::uint32_t lead) override { wanted_lead_ = lead; }
 
   // The filling thread owns the channels: it sends them.
   void update_priorities(std::span<const replay::ItemKey> keys,
@@ -249,7 +253,9 @@ class RemoteSource final : public BatchSource {
   }
 
   void send_grants() {
-    if (follows_) return;
+    if (const std::uint32_t lead = wanted_lead_; lead != std::exchange(lead_, lead) && lead > 0)
+      with_limiter([&](GlobalLimiter& limiter) { limiter.begin_lead(lead); });
+    if (follows_ && lead_ == 0) return;
     const auto now = Clock::now();
     const auto send = [&](const Grant& grant) {
       Shard& shard = shards_[grant.shard];
@@ -292,6 +298,8 @@ class RemoteSource final : public BatchSource {
   const double importance_exponent_;
   const replay::WeightScale weight_scale_;
   Random random_;
+  std::atomic<std::uint32_t> wanted_lead_{0};
+  std::uint32_t lead_ = 0;
   std::mutex shared_mutex_;
   std::vector<std::string> wanted_endpoints_;
   std::deque<Update> priorities_;

@@ -20,6 +20,7 @@ Result<RoleActor> spawn_role(caf::actor_system& system, RoleContext context) {
   if (role == "learner" && learns_from_pictures(context.options))
     return spawn_picture_learner_role(system, std::move(context));
   if (role == "learner") return spawn_learner_role(system, std::move(context));
+  if (role == "parameter_server") return spawn_parameter_server_role(system, std::move(context));
   if (role == "shard") return spawn_shard_role(system, std::move(context));
   if (role == "evaluator") return spawn_evaluator_role(system, std::move(context));
   return fail(ErrorCode::kNotFound, "this program knows no role '" + role + "'");

@@ -32,6 +32,7 @@ Result<RoleActor> spawn_role(caf::actor_system& system, RoleContext context);
 RoleActor spawn_environment_role(caf::actor_system& system, RoleContext context);
 RoleActor spawn_data_role(caf::actor_system& system, RoleContext context);
 RoleActor spawn_picture_learner_role(caf::actor_system& system, RoleContext context);
+RoleActor spawn_parameter_server_role(caf::actor_system& system, RoleContext context);
 RoleActor spawn_shard_role(caf::actor_system& system, RoleContext context);
 RoleActor spawn_learner_role(caf::actor_system& system, RoleContext context);
 RoleActor spawn_evaluator_role(caf::actor_system& system, RoleContext context);

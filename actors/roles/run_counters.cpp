@@ -18,20 +18,35 @@ std::string counters_json(const RunState& state, RunState::Time now) {
     prefilled += shard.prefilled;
     inserted.push_back(shard.inserted);
   }
-  return Json{{"lost_with_shard", saved.lost_with_shard},
-              {"inserted", inserted},
-              {"wall_ms", state.wall_ms(now)},
-              {"next_evaluation", counters.next_evaluation},
-              {"incarnations", counters.incarnations},
-              {"version", saved.version},
-              {"scaled", {{"shards", counters.shards}, {"actors", counters.actors}}},
-              {"ledger",
-               {{"inserted", saved.inserted()},
-                {"prefilled", prefilled},
-                {"held", held},
-                {"removed", removed},
-                {"lost_with_shard", saved.lost_with_shard}}}}
-      .dump(2);
+  UpdateCounts all;
+  Json servers = Json::array();
+  for (const UpdateCounts& counts : saved.sent) {
+    servers.push_back(
+        {{"sent", counts.sent}, {"applied", counts.applied}, {"rolled_back", counts.rolled_back}});
+    all.sent += counts.sent;
+    all.applied += counts.applied;
+    all.rolled_back += counts.rolled_back;
+  }
+  Json json{{"lost_with_shard", saved.lost_with_shard},
+            {"inserted", inserted},
+            {"wall_ms", state.wall_ms(now)},
+            {"next_evaluation", counters.next_evaluation},
+            {"incarnations", counters.incarnations},
+            {"version", saved.version},
+            {"scaled", {{"shards", counters.shards}, {"actors", counters.actors}}},
+            {"ledger",
+             {{"inserted", saved.inserted()},
+              {"prefilled", prefilled},
+              {"held", held},
+              {"removed", removed},
+              {"lost_with_shard", saved.lost_with_shard}}}};
+  // Of parameter servers: sent = applied + rolled_back, of each and in all.
+  if (!saved.sent.empty())
+    json["updates"] = {{"sent", all.sent},
+                       {"applied", all.applied},
+                       {"rolled_back", all.rolled_back},
+                       {"servers", servers}};
+  return json.dump(2);
 }
 
 Result<RunCounters> counters_from_json(const std::string& json) {
@@ -46,6 +61,11 @@ Result<RunCounters> counters_from_json(const std::string& json) {
     counters.shards = scaled.at("shards").get<std::uint32_t>();
     counters.actors = scaled.at("actors").get<std::uint32_t>();
     counters.incarnations = parsed.at("incarnations").get<std::map<std::string, std::uint32_t>>();
+    if (parsed.contains("updates"))
+      for (const Json& server : parsed.at("updates").at("servers"))
+        counters.updates.push_back({server.at("sent").get<std::uint64_t>(),
+                                    server.at("applied").get<std::uint64_t>(),
+                                    server.at("rolled_back").get<std::uint64_t>()});
     return counters;
   } catch (const Json::exception& error) {
     return fail(ErrorCode::kCorrupt,

@@ -1,5 +1,6 @@
 // Implements the coordinator's decisions about nodes. Checkpoints are in run_state_checkpoint.cpp,
-// evaluations and the end of the run in run_state_end.cpp.
+// evaluations and the end of the run in run_state_end.cpp, parameter servers in
+// run_state_servers.cpp.
 #include "actors/roles/run_state.hpp"
 
 #include <algorithm>
@@ -40,6 +41,8 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
       counters_.lost_with_shard += steps;  // a shard that this configuration no longer has
   }
   for (std::size_t i = 0; i < shards_.size(); ++i) step_shares_.restart(i, shards_[i].inserted);
+  counters_.updates.resize(static_cast<std::size_t>(parameter_servers(options_)));
+  for (const UpdateCounts& counts : counters_.updates) servers_.emplace_back(counts);
   for (const NodePlan& node_plan : plan) start(add_node(node_plan), now);
 }
 
@@ -165,7 +168,8 @@ void RunState::role_ready(const std::string& name, std::uint32_t incarnation,
     step_shares_.restart(first_shard + i, restored[i]);
   }
   // One of several begins with what the others have, whatever it restored.
-  if (node->plan.role == "learner" && options_.learners.count == 1) version_ = version;
+  if (node->plan.role == "learner" && !learns_in_groups(options_)) version_ = version;
+  if (node->plan.role == "parameter_server") server_began(*node, version);
   tell_limits_ = true;
   tell(name, "info", "ready", name + " serves");
 }
@@ -193,16 +197,16 @@ void RunState::shard_left(std::uint32_t shard, std::uint64_t inserted) {
 }
 
 const RunState::Node* RunState::ready_learner() const {
-  if (options_.learners.count == 1) return ready_node("learner");
+  if (!learns_in_groups(options_)) return ready_node("learner");
   const auto found = nodes_.find(leader_);
   return found == nodes_.end() || found->second.phase != NodePhase::kReady ? nullptr
                                                                            : &found->second;
 }
 
-bool RunState::shards_ready() const {
-  return std::none_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
-    return entry.second.plan.role == "shard" && entry.second.phase != NodePhase::kReady;
-  });
+bool RunState::parts_ready() const {
+  return servers_ready() && std::none_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
+           return entry.second.plan.role == "shard" && entry.second.phase != NodePhase::kReady;
+         });
 }
 
 void RunState::node_ended(const std::string& name, std::uint32_t incarnation,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "actors/config/run_options.hpp"
+#include "actors/roles/server_ledger.hpp"
 #include "actors/roles/step_limits.hpp"
 #include "actors/roles/topology.hpp"
 #include "actors/runtime/liveness.hpp"
@@ -81,6 +82,7 @@ struct RunCounters {
   std::vector<std::uint64_t> inserted;  // steps of each shard, lost ones not included
   // Nodes that were added while it ran count on after a resume; 0: as many as configured.
   std::uint32_t shards = 0, actors = 0;
+  std::vector<UpdateCounts> updates;  // of each parameter server
 };
 
 // A shard's ledger as last reported: inserted + prefilled = held + removed, in steps.
@@ -98,7 +100,8 @@ class RunState {
   // Inputs. Unknown nodes and old incarnations are ignored.
   // False: that node or incarnation is not expected.
   bool node_joined(const std::string& node, std::uint32_t incarnation, Time now);
-  // `restored`: inserted steps of each shard from `first_shard` on; `version` of a learner.
+  // `restored`: inserted steps of each shard from `first_shard` on; `version` of a learner or
+  // parameter server.
   void role_ready(const std::string& node, std::uint32_t incarnation, std::uint32_t first_shard,
                   const std::vector<std::uint64_t>& restored, std::uint64_t version, Time now);
   void pong(const std::string& node, std::uint32_t incarnation, std::uint64_t number,
@@ -111,6 +114,12 @@ class RunState {
   // What the shard's part of this checkpoint holds.
   void shard_cut(std::uint64_t checkpoint, std::uint32_t shard, const ShardLedger& ledger);
   void learner_reported(std::uint64_t version) { version_ = version; }
+  // Of a parameter server; in its mark when its process ended, before node_ended.
+  void server_said(std::uint32_t server, const ServerLife& life);
+  void server_cut(std::uint64_t checkpoint, std::uint32_t server, const ServerLife& life);
+  // A group of asynchronous learners has a new generation; those of later sessions follow it.
+  void group_formed(std::uint32_t group, std::uint32_t generation);
+  std::uint32_t last_generation(std::uint32_t group) const;
   // Of several learners, the one that counts for the run; empty: none does now.
   void learner_leads(const std::string& node) { leader_ = node; }
   // The version that the learner's part of this checkpoint holds.
@@ -156,6 +165,7 @@ class RunState {
     std::uint64_t lost_with_shard = 0;
     std::uint64_t version = 0;
     std::optional<std::uint64_t> updates;  // `version`, in a run without environment actors
+    std::vector<UpdateCounts> sent;        // of each parameter server
     std::uint64_t inserted() const;
     std::uint64_t actor_steps() const { return updates.value_or(inserted()); }
   };
@@ -191,6 +201,7 @@ class RunState {
     std::map<std::uint32_t, ShardLedger> cuts;
     std::set<std::uint32_t> missing;  // shards that were not there when it began
     std::optional<std::uint64_t> version;
+    std::map<std::uint32_t, UpdateCounts> sent;  // to parameter servers
     bool committing = false;
     bool final = false;
   };
@@ -209,20 +220,27 @@ class RunState {
   void finish_checkpoint_if_complete();
   void end_waiting();
   void leave(Time now);
+  void leave_servers();  // once no learner is left
   void tell(const std::string& node, const std::string& level, const std::string& kind,
             std::string text);
   Node* find(const std::string& name, std::uint32_t incarnation);
   const Node* ready_node(const std::string& role) const;
   const Node* ready_learner() const;  // the one that leads
   bool all_ended() const;
-  // Every shard with a process of its own serves: without one, a checkpoint would lack its table.
-  bool shards_ready() const;
+  // Every shard with a process of its own and every parameter server serves: without one, a
+  // checkpoint would lack its part.
+  bool parts_ready() const;
+  // Likewise of parameter servers alone, without which nothing could be resumed from it.
+  bool servers_ready() const;
+  void server_began(const Node& node, std::uint64_t version);
+  std::string ledger_of_servers() const;  // as a sentence
 
   const RunOptions options_;
   std::vector<NodePlan> plan_;
   std::map<std::string, Node> nodes_;
   RunCounters counters_;
   std::vector<ShardLedger> shards_;
+  std::vector<ServerLedger> servers_;
   std::uint64_t version_ = 0;
   std::string leader_;
   Phase phase_ = Phase::kRunning;
@@ -242,6 +260,7 @@ class RunState {
   std::string end_text_;
   bool interrupted_ = false;
   bool hurry_ = false;
+  bool servers_leave_ = false;
   std::vector<Action> actions_;
 };
 

@@ -28,13 +28,15 @@ std::uint64_t RunState::Saved::inserted() const {
 }
 
 RunState::Saved RunState::saved() const {
-  Saved saved{shards_, counters_.lost_with_shard, version_, {}};
+  Saved saved{shards_, counters_.lost_with_shard, version_, {}, {}};
+  for (const ServerLedger& server : servers_) saved.sent.push_back(server.counts());
   if (checkpoint_) saved.version = checkpoint_->version.value_or(version_);
   if (counts_updates(options_)) saved.updates = saved.version;
   if (!checkpoint_) return saved;
   saved.lost_with_shard = checkpoint_->lost_with_shard;
   for (const auto& [shard, ledger] : checkpoint_->cuts)
     if (shard < saved.shards.size()) saved.shards[shard] = ledger;
+  for (const auto& [server, counts] : checkpoint_->sent) saved.sent.at(server) = counts;
   for (const std::uint32_t shard : checkpoint_->missing)
     saved.lost_with_shard += std::exchange(saved.shards[shard], {}).inserted;
   return saved;

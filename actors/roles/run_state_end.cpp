@@ -22,7 +22,7 @@ void RunState::tick_running(Time now) {
   limit_steps();
   const Node* learner = ready_learner();
   if (options_.checkpoint.every.count() > 0 && !checkpoint_ && learner != nullptr &&
-      shards_ready() && now - last_checkpoint_ >= options_.checkpoint.every)
+      parts_ready() && now - last_checkpoint_ >= options_.checkpoint.every)
     begin_checkpoint(now, false);
 
   const Node* evaluator = ready_node("evaluator");
@@ -98,10 +98,10 @@ void RunState::fail(const std::string& reason, Time now) {
 
 void RunState::tick_saving(Time now) {
   const Node* learner = ready_learner();
-  if (learner == nullptr && !checkpoint_)
-    final_saved_ = true;  // nothing newer than the last checkpoint
   // A shard that is just starting gets a moment, so that its table is in the last checkpoint.
-  const bool complete = shards_ready() || now - phase_since_ > options_.stop.grace / 4;
+  const bool complete = parts_ready() || now - phase_since_ > options_.stop.grace / 4;
+  if ((learner == nullptr || (complete && !servers_ready())) && !checkpoint_)
+    final_saved_ = true;  // nothing newer than the last checkpoint
   if (!final_saved_ && !checkpoint_ && complete) begin_checkpoint(now, true);
   const Node* evaluator = ready_node("evaluator");
   // After the checkpoint and under its steps: a resumed run keeps what lies up to its checkpoint.
@@ -121,9 +121,12 @@ void RunState::tick_saving(Time now) {
 void RunState::leave(Time now) {
   phase_ = Phase::kLeaving;
   phase_since_ = now;
+  if (!servers_.empty()) tell("", "info", "updates", ledger_of_servers());
   for (auto& [name, node] : nodes_) {
     node.restart_at.reset();
     if (node.phase == NodePhase::kEnded) continue;
+    // Learners that are under way wait for its answers.
+    if (node.plan.role == "parameter_server" && !hurry_) continue;
     if (hurry_ || node.phase == NodePhase::kStarting) {
       kill(node, "the run ends");
     } else {
@@ -137,7 +140,18 @@ bool RunState::all_ended() const {
                      [](const auto& entry) { return entry.second.phase == NodePhase::kEnded; });
 }
 
+void RunState::leave_servers() {
+  const bool asked = std::any_of(nodes_.begin(), nodes_.end(), [](const auto& entry) {
+    return entry.second.plan.role == "learner" && entry.second.phase != NodePhase::kEnded;
+  });
+  if (asked || std::exchange(servers_leave_, true)) return;
+  for (auto& [name, node] : nodes_)
+    if (node.plan.role == "parameter_server" && node.phase != NodePhase::kEnded)
+      actions_.push_back(ShutdownNode{name, end_text_});
+}
+
 void RunState::tick_leaving(Time now) {
+  leave_servers();
   if (now - phase_since_ > options_.stop.grace * 3 / 8)
     for (auto& [name, node] : nodes_) kill(node, "it did not end within the grace time");
   if (!all_ended()) return;

@@ -188,9 +188,10 @@ void ShardServer::take_grant(const std::string& peer, const Grant& grant) {
   if (grant.serial == 0) sampler.told.reset();  // it says hello: it knows nothing
   if (grant.epoch == table_->options().shard_epoch && grant.serial > sampler.grant.serial)
     sampler.grant = grant;
+  if (sampler.grant.serial > 0) lead_ = std::max(lead_, sampler.grant.lead);
   std::optional<std::uint64_t> allowed;
   for (const auto& [name, other] : samplers_)
-    if (other.grant.serial > 0)
+    if (other.grant.serial > 0 && other.grant.lead == lead_)
       allowed = std::min(allowed.value_or(GlobalLimiter::kUnlimited), other.grant.allowed);
   table_->allow_inserts(allowed.value_or(0));
 }
@@ -217,6 +218,10 @@ void ShardServer::answer_requests() {
       probabilities_.clear();
       for (const replay::SampledItem& item : items->items)
         probabilities_.push_back(item.probability);
+      sampled_ += first.items;
+      if (const auto sampler = samplers_.find(first.peer.substr(0, first.peer.rfind('.')));
+          sampler != samplers_.end() && sampler->second.peer == first.peer)
+        sampler->second.drawn += first.items;
       (void)samples_->send(
           first.peer, encode_batch(batch_, probabilities_, first.batch_id, items->min_probability));
     }
@@ -229,8 +234,12 @@ void ShardServer::tell_samplers() {
   for (auto& [name, sampler] : samplers_) {
     if (now - sampler.told_at < kTellEvery) continue;
     ShardState state = state_of(*table_, restored_);
-    state.serial = sampler.grant.serial;
-    state.allowed = sampler.grant.allowed;
+    state.sampled = sampled_;
+    state.own = sampler.drawn;
+    if (sampler.grant.lead == lead_) {
+      state.serial = sampler.grant.serial;
+      state.allowed = sampler.grant.allowed;
+    }
     if (sampler.told == state && now - sampler.told_at < kTellAgain) continue;
     sampler.told_at = now;  // also of one that is gone: it is not tried again at once
     if (samples_->send(sampler.peer, encode_state(state))) sampler.told = state;

@@ -59,8 +59,9 @@ class ShardServer {
   // One that has spoken: a learner, or the lead of several, whose successor under the same name
   // takes its place.
   struct Sampler {
-    std::string peer;  // with its incarnation
-    Grant grant;       // the newest
+    std::string peer;         // with its incarnation
+    Grant grant;              // the newest
+    std::uint64_t drawn = 0;  // items
     std::optional<ShardState> told;
     std::chrono::steady_clock::time_point told_at{};
   };
@@ -87,6 +88,8 @@ class ShardServer {
   std::vector<double> probabilities_;
   Nap nap_;                                  // with samplers
   std::map<std::string, Sampler> samplers_;  // by name without incarnation
+  std::uint32_t lead_ = 0;                   // the highest of all grants
+  std::uint64_t sampled_ = 0;                // items, in this life
   const std::uint64_t restored_;             // items inserted when this life began
   std::uint64_t inserted_;                   // steps of the table, restored ones included
   std::unique_ptr<StepMark> mark_;           // of inserted_; null: none

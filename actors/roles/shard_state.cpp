@@ -25,15 +25,15 @@ ShardState state_of(const replay::Table& table, std::uint64_t restored) {
 }
 
 ChannelMessage encode_state(const ShardState& state) {
-  return words_message<10>(DataKind::kShardState,
+  return words_message<12>(DataKind::kShardState,
                            {state.epoch, state.restored, state.inserted, state.prefilled,
                             state.held, std::bit_cast<std::uint64_t>(state.mass),
                             std::bit_cast<std::uint64_t>(state.min_probability), state.waiting,
-                            state.serial, state.allowed});
+                            state.sampled, state.own, state.serial, state.allowed});
 }
 
 std::optional<ShardState> decode_state(const ChannelMessage& message) {
-  const auto words = words_of<10>(message);
+  const auto words = words_of<12>(message);
   if (!is(message, DataKind::kShardState) || !words) return std::nullopt;
   const auto& w = *words;
   ShardState state{.epoch = static_cast<std::uint32_t>(w[0]),
@@ -44,27 +44,30 @@ std::optional<ShardState> decode_state(const ChannelMessage& message) {
                    .mass = std::bit_cast<double>(w[5]),
                    .min_probability = std::bit_cast<double>(w[6]),
                    .waiting = w[7],
-                   .serial = w[8],
-                   .allowed = w[9]};
+                   .sampled = w[8],
+                   .own = w[9],
+                   .serial = w[10],
+                   .allowed = w[11]};
   // A shard's sums are finite and its counts leave room to add; what is not so is no state.
   constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
   for (const std::uint64_t count :
-       {state.inserted, state.prefilled, state.held, state.waiting, state.allowed})
+       {state.inserted, state.prefilled, state.held, state.waiting, state.sampled, state.allowed})
     if (count > kMost) return std::nullopt;
-  if (state.restored > state.inserted) return std::nullopt;
+  if (state.restored > state.inserted || state.own > state.sampled) return std::nullopt;
   if (!(state.mass >= 0 && state.mass < 1e300)) return std::nullopt;
   if (!(state.min_probability >= 0 && state.min_probability <= 1)) return std::nullopt;
   return state;
 }
 
 ChannelMessage encode_grant(const Grant& grant) {
-  return words_message<3>(DataKind::kGrant, {grant.epoch, grant.serial, grant.allowed});
+  return words_message<4>(DataKind::kGrant, {grant.epoch, grant.serial, grant.allowed, grant.lead});
 }
 
 std::optional<Grant> decode_grant(const ChannelMessage& message) {
-  const auto words = words_of<3>(message);
+  const auto words = words_of<4>(message);
   if (!is(message, DataKind::kGrant) || !words) return std::nullopt;
-  return Grant{0, static_cast<std::uint32_t>((*words)[0]), (*words)[1], (*words)[2]};
+  const auto& w = *words;
+  return Grant{0, static_cast<std::uint32_t>(w[0]), w[1], w[2], static_cast<std::uint32_t>(w[3])};
 }
 
 ChannelMessage encode_priorities(const Priorities& priorities) {

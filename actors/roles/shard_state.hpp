@@ -22,6 +22,8 @@ struct ShardState {
   double mass = 0;              // by which shards share draws; `held` where there are no priorities
   double min_probability = 0;   // smallest one with which this shard would draw an item
   std::uint64_t waiting = 0;  // that the first chunk which waits for leave would complete; 0: none
+  std::uint64_t sampled = 0;  // in this life, by all samplers
+  std::uint64_t own = 0;      // of them by the one that is told
   std::uint64_t serial = 0;   // of the grant in force; 0: none came yet
   std::uint64_t allowed = 0;  // by it: `inserted` may not pass this
   bool operator==(const ShardState&) const = default;
@@ -33,9 +35,13 @@ struct Grant {
   std::size_t shard = 0;
   std::uint32_t epoch = 0;  // a shard of another epoch ignores it
   std::uint64_t serial = 0, allowed = 0;
+  // Of samplers of which one gives leave for all, that one's: a shard no longer obeys those of a
+  // lower lead.
+  std::uint32_t lead = 0;
 };
 
-// The table's part of a state; `restored` as above. The grant's part stays empty.
+// The table's part of a state; `restored` as above. The grant's part and the
+// samplers' stay empty.
 ShardState state_of(const replay::Table& table, std::uint64_t restored);
 
 ChannelMessage encode_state(const ShardState& state);

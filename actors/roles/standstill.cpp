@@ -79,7 +79,7 @@ std::string cause(const StandstillView& view) {
       if (node.state != "ended") left.push_back(node.name + " (" + node.state + ")");
     return "the run is stopping (" + view.stopping + "); still there: " + joined(left);
   }
-  for (const char* role : {"learner", "shard"})
+  for (const char* role : {"learner", "parameter_server", "shard"})
     if (const auto missing = absent(view, role); !missing.empty()) return joined(missing);
   std::vector<std::string> actors;
   for (const char* role : {"environment", "data"}) {

@@ -28,9 +28,9 @@ struct StandstillView {
 };
 
 // One sentence or a few: the first of these that holds, and what bears on it. The run stops; the
-// learner or a shard is starting, restoring, restarting or silent; no environment or data actor
-// serves; the replay has not reached min_size; samples wait for inserts, and what those wait for; a
-// batch waits for a shard; the learner is inside one call.
+// learner, a parameter server or a shard is starting, restoring, restarting or silent; no
+// environment or data actor serves; the replay has not reached min_size; samples wait for inserts,
+// and what those wait for; a batch waits for a shard; the learner is inside one call.
 std::string explain_standstill(const StandstillView& view);
 
 class StandstillWatch {

@@ -16,6 +16,9 @@ std::vector<NodePlan> plan_topology(const RunOptions& options, std::int64_t shar
   std::vector<NodePlan> nodes;
   for (std::int64_t i = 0; i < options.learners.count; ++i)
     nodes.push_back({"learner-" + std::to_string(i), "learner", static_cast<std::uint32_t>(i)});
+  for (std::int64_t i = 0; i < parameter_servers(options); ++i)
+    nodes.push_back({"parameter_server-" + std::to_string(i), "parameter_server",
+                     static_cast<std::uint32_t>(i)});
   if (shards_apart(options))
     for (std::int64_t i = 0; i < std::max(options.replay.shards, shards); ++i)
       nodes.push_back({"shard-" + std::to_string(i), "shard", static_cast<std::uint32_t>(i)});

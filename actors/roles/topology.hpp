@@ -11,7 +11,8 @@ namespace troupe::actors {
 
 struct NodePlan {
   std::string name;  // unique in the run: role's short name and index, e.g. "actor-0"
-  std::string role;  // "learner" | "shard" | "environment" | "data" | "evaluator"
+  // "learner" | "parameter_server" | "shard" | "environment" | "data" | "evaluator"
+  std::string role;
   std::uint32_t index = 0;
 };
 
@@ -22,8 +23,8 @@ inline bool has_state(const std::string& role) { return role != "evaluator" && r
 // The node number `index` of such a role: "actor-0", "data-0".
 NodePlan plan_actor(const std::string& role, std::uint32_t index);
 
-// Learner first, then shards of their own, actors and the evaluator. `shards` and
-// `actors`: to how many it was scaled; the configured ones when they are more.
+// Learners first, then parameter servers, shards of their own, actors and the evaluator. `shards`
+// and `actors`: to how many it was scaled; the configured ones when they are more.
 std::vector<NodePlan> plan_topology(const RunOptions& options, std::int64_t shards = 0,
                                     std::int64_t actors = 0);
 

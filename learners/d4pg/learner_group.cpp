@@ -1,5 +1,4 @@
 // Implements the learner's part in a group of learners.
-#include <algorithm>
 #include <cstring>
 
 #include "learners/d4pg/learner.hpp"
@@ -73,11 +72,10 @@ Result<void> D4pgLearner::join(const LearnerGroup& group) {
     return {};
   }
   unsettled_ = Unsettled::kValues;
-  // A call asks a server twice at most, and the others of the group wait for it.
+  // A call to settle() takes four such times at most, and the others of the group wait for it.
   if (group.rank == 0)
     servers_ = std::make_unique<D4pgServerLink>(
-        model_, group.servers, WorkerId{group.worker, group.generation},
-        options_.timeout / (4 * std::max<std::int64_t>(1, std::ssize(group.servers))));
+        model_, group.servers, WorkerId{group.worker, group.generation}, options_.timeout / 6);
   return {};
 }
 

@@ -3,6 +3,8 @@
 
 #include <c10/core/GradMode.h>
 
+#include <utility>
+
 #include "learners/parameter_servers/wire.hpp"
 #include "models/torch_precompiled.hpp"
 
@@ -17,7 +19,7 @@ constexpr std::chrono::milliseconds kNoPatience{0};
 D4pgServerLink::D4pgServerLink(const D4pgModel& model,
                                const std::vector<std::shared_ptr<RequestLink>>& links,
                                WorkerId worker, std::chrono::milliseconds answer_within)
-    : model_(model) {
+    : model_(model), answer_within_(answer_within) {
   const D4pgSlices slices = place_slices(model, static_cast<int>(links.size()));
   for (std::size_t i = 0; i < links.size(); ++i) {
     const std::shared_ptr<ParameterService> service = make_remote_service(links[i], answer_within);
@@ -40,10 +42,15 @@ Tensors D4pgServerLink::of(D4pgNetworks& networks, const Shard& shard, bool grad
 
 template <class Call>
 Result<void> D4pgServerLink::round(D4pgNetworks& networks, Call call) {
+  using Clock = std::chrono::steady_clock;
   const c10::NoGradGuard no_grad;
+  const Clock::time_point deadline = Clock::now() + answer_within_;
+  bool asked = false;
   for (std::size_t i = 0; i < shards_.size(); ++i) {
     Shard& shard = shards_[i];
     if (shard.done) continue;
+    if (std::exchange(asked, true) && Clock::now() > deadline)
+      return fail(ErrorCode::kTimeout, "The parameter servers are slow.");
     const Result<Tensors> values = call(shard);
     const Tensors own = of(networks, shard, false);
     bool fits = values && values->size() == own.size();

@@ -13,8 +13,9 @@
 
 namespace troupe::learners {
 
-// No call waits longer than for two answers of each server: with an error kUnavailable or kTimeout
-// it is made again, and goes on where it was.
+// A call ends with kUnavailable or kTimeout when a server does not answer within `answer_within`,
+// or when it has taken that long before it asks the next one: made again, it goes on where it was.
+// So none takes longer than four times that.
 class D4pgServerLink {
  public:
   // One link per server; the model outlives it.
@@ -52,6 +53,7 @@ class D4pgServerLink {
   Tensors of(D4pgNetworks& networks, const Shard& shard, bool gradients) const;
 
   const D4pgModel& model_;
+  const std::chrono::milliseconds answer_within_;
   std::vector<Shard> shards_;
 };
 

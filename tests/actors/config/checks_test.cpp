@@ -227,6 +227,71 @@ TEST(ChecksTest, ReplicasShareTheBatchEvenly) {
   EXPECT_EQ(error(options), "accepted");
 }
 
+TEST(ChecksTest, LearnersThatAreNotInSyncHaveServersAndGroupsThatDivide) {
+  RunOptions options = good_options();
+  options.learners.parameter_servers = 2;
+  EXPECT_THAT(error(options),
+              HasSubstr("learners.parameter_servers is 2, but learners.sync is all_reduce"));
+  options.learners.sync = "parameter_servers";
+  options.learners.count = 4;
+  EXPECT_EQ(error(options), "accepted");
+  EXPECT_TRUE(shards_apart(options));
+  EXPECT_EQ(sync_groups(options), 4);
+  EXPECT_EQ(parameter_servers(options), 2);
+  options.learners.sync_groups = 2;
+  EXPECT_THAT(error(options), HasSubstr("where each learner is a group of its own"));
+  options.learners.sync = "groups";
+  EXPECT_EQ(error(options), "accepted");
+  EXPECT_EQ(sync_groups(options), 2);
+  EXPECT_EQ(group_of_learner(options, 1), 0);
+  EXPECT_EQ(group_of_learner(options, 2), 1);
+  options.learners.sync_groups = 3;
+  EXPECT_THAT(
+      error(options),
+      HasSubstr("learners.count 4 does not divide by learners.sync_groups 3; the remainder is 1"));
+  options.learners.sync_groups = 0;
+  EXPECT_THAT(error(options), HasSubstr("write a divisor of learners.count 4"));
+  options.learners.sync = "all_reduce";
+  options.learners.parameter_servers = 0;
+  options.learners.sync_groups = 2;
+  EXPECT_THAT(error(options), HasSubstr("where all learners are in sync"));
+}
+
+TEST(ChecksTest, LearnersThatAreNotInSyncNeedWhatIsTrueOfThem) {
+  RunOptions options = good_options();
+  options.learners.sync = "parameter_servers";
+  EXPECT_EQ(error(options), "accepted");  // one learner, one server
+  EXPECT_EQ(parameter_servers(options), 1);
+  options.deterministic = true;
+  EXPECT_THAT(error(options), HasSubstr("who is asynchronous follows none"));
+  options.deterministic = false;
+  options.replay.placement = "learner";
+  EXPECT_THAT(error(options), HasSubstr("but replay.placement is learner"));
+  options.replay.placement = "auto";
+  options.job = "null";
+  EXPECT_THAT(error(options), HasSubstr("the job null has no parameters to serve"));
+  options.job = "d4pg";
+  // Policy and critic of three hidden layers, each with its normalisation.
+  options.learners.parameter_servers = 21;
+  EXPECT_THAT(error(options),
+              HasSubstr("learners.parameter_servers 21 is more than the 2 x (4 + 4) "
+                        "layers + 4 = 20 arrays of policy and critic"));
+  options.learners.parameter_servers = 0;
+  // Two groups draw twice as much ahead: 2 actors + 2 x 4 x 256 / 32 = 66 items of 200.
+  options.learners.count = 4;
+  options.learners.sync = "groups";
+  options.learners.sync_groups = 2;
+  EXPECT_DOUBLE_EQ(limiter_figures(options).needed, 66);
+  options.learners.learner.replicas = 3;
+  EXPECT_THAT(error(options), HasSubstr("learners.count / 2 groups x learners.replicas = 6"));
+  options.learners.learner.replicas = 1;
+  options.replay.selector = "prioritised";
+  EXPECT_THAT(error(options), HasSubstr("write replay.weight_scale: table"));
+  options.learners.sync = "parameter_servers";
+  options.learners.sync_groups = 0;
+  EXPECT_EQ(error(options), "accepted");  // each sees the whole of its batches
+}
+
 TEST(ChecksTest, TheSupportHasAnExtent) {
   RunOptions options = good_options();
   options.learners.learner.d4pg.v_min = 10;

@@ -43,6 +43,19 @@ TEST(MemoryTest, AddsUpTheFourTerms) {
   EXPECT_EQ(terms[0].formula, "2 actors x 2 credit x (12 + 1) steps x 20 B");
 }
 
+TEST(MemoryTest, ParameterServersHoldWhatTheyServeAndWhatIsUnderWay) {
+  RunOptions options;
+  options.learners.count = 4;
+  options.learners.sync = "groups";
+  options.learners.sync_groups = 2;
+  const auto terms = memory_terms(options, small_spec());
+  ASSERT_EQ(terms.size(), 5u);
+  EXPECT_TRUE(terms[2].formula.starts_with("2 groups x 4 prefetch x 256 items"));
+  EXPECT_DOUBLE_EQ(
+      terms[4].bytes,
+      10 * 4.0 * static_cast<double>(parameter_count(options.learners.learner.d4pg, small_spec())));
+}
+
 TEST(MemoryTest, StepsOnDiskTakeNoMemory) {
   RunOptions options;
   options.replay.capacity = 1200;

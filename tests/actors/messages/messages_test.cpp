@@ -48,7 +48,7 @@ TEST_F(MessagesTest, NodeMessagesKeepTheirFields) {
   EXPECT_EQ(hello.incarnation, 3U);
   EXPECT_EQ(hello.run_id, 1ULL << 60);
   EXPECT_EQ(hello.pid, 77);
-  const auto ready = round_trip(RoleReady{"l", 1, 2, {"a", "b"}, {"c"}, "p", "{}"});
+  const auto ready = round_trip(RoleReady{"l", 1, 2, {"a", "b"}, {"c"}, "p", "u", "{}"});
   EXPECT_EQ(ready.first_shard, 2U);
   EXPECT_EQ(ready.data_endpoints, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(ready.sample_endpoints, std::vector<std::string>{"c"});
@@ -67,7 +67,7 @@ TEST_F(MessagesTest, NodeMessagesKeepTheirFields) {
   const auto wanted = round_trip(GroupWanted{"learner-1", 2, 3, "why"});
   EXPECT_EQ(wanted.generation, 3U);
   EXPECT_EQ(wanted.reason, "why");
-  EXPECT_EQ(round_trip(RendezvousRequest{3, {1, 2}}).bytes, (std::vector<std::uint8_t>{1, 2}));
+  EXPECT_EQ(round_trip(RendezvousRequest{1, 3, {1, 2}}).bytes, (std::vector<std::uint8_t>{1, 2}));
   EXPECT_EQ(round_trip(NormaliserDelta{true, {1, 2}}).bytes, (std::vector<std::uint8_t>{1, 2}));
 }
 
@@ -85,7 +85,7 @@ TEST_F(MessagesTest, CoordinatorMessagesKeepTheirFields) {
   EXPECT_EQ(assignment.role, "learner");
   EXPECT_EQ(assignment.epoch, 3U);
   EXPECT_EQ(assignment.restore_directory, "/from");
-  const auto peers = round_trip(Peers{{"a"}, {"b"}, "c", {0, 7}});
+  const auto peers = round_trip(Peers{{"a"}, {"b"}, "c", {"u"}, "l", 4, {0, 7}});
   EXPECT_EQ(peers.parameter_endpoint, "c");
   EXPECT_EQ(peers.ended_actors, (std::vector<std::uint32_t>{0, 7}));
   EXPECT_EQ(round_trip(Ping{7}).number, 7U);
@@ -93,7 +93,7 @@ TEST_F(MessagesTest, CoordinatorMessagesKeepTheirFields) {
   EXPECT_EQ(round_trip(EvaluateRequest{1, 2, 3}).version, 3U);
   EXPECT_TRUE(round_trip(Pause{true}).paused);
   EXPECT_EQ(round_trip(Shutdown{"r"}).reason, "r");
-  const auto group = round_trip(GroupFormed{7, 1, 2});
+  const auto group = round_trip(GroupFormed{5, 7, 1, 2});
   EXPECT_EQ(group.generation, 7U);
   EXPECT_EQ(group.rank, 1U);
   EXPECT_EQ(group.size, 2U);

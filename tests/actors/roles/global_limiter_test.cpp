@@ -202,5 +202,67 @@ TEST(GlobalLimiter, OtherOptionsMoveTheCursorSoThatNothingIsOwedUnderTheOldOnes)
   EXPECT_DOUBLE_EQ(larger.cursor(), 2 * 100);  // min_size is not reached any more
 }
 
+// What samplers that share a ratio are told of each other.
+ShardState shared_state(std::uint64_t inserted, std::uint64_t sampled, std::uint64_t own,
+                        std::uint32_t epoch = 1, std::uint64_t restored = 0) {
+  ShardState shard = state(inserted, 0, epoch, restored);
+  shard.sampled = sampled;
+  shard.own = own;
+  return shard;
+}
+
+TEST(GlobalLimiter, CountsWhatOthersDrawWhereSamplersShareTheRatio) {
+  GlobalLimiter limiter(kOptions, true), alone(kOptions);
+  limiter.report(0, shared_state(12, 30, 10));
+  limiter.commit_sample(10);
+  EXPECT_EQ(limiter.samples(), 30U);
+  EXPECT_DOUBLE_EQ(limiter.cursor(), 18);
+  alone.report(0, shared_state(12, 30, 10));
+  EXPECT_EQ(alone.samples(), 0U);
+  limiter.report(1, shared_state(3, 4, 0));
+  EXPECT_EQ(limiter.samples(), 34U);
+  limiter.commit_sample(2);  // under way: counted at once, and not again when the shard tells of it
+  EXPECT_EQ(limiter.samples(), 36U);
+  limiter.report(1, shared_state(3, 6, 2));
+  EXPECT_EQ(limiter.samples(), 36U);
+  limiter.report(1, shared_state(3, 9, 2));
+  EXPECT_EQ(limiter.samples(), 39U);
+  // A shard's new life counts from 0; what was drawn of the old one stays drawn.
+  limiter.report(1, shared_state(3, 5, 1, 2, 3));
+  EXPECT_EQ(limiter.samples(), 43U);
+}
+
+TEST(GlobalLimiter, GoesOnSharingFromWhatAnotherSamplerSaved) {
+  GlobalLimiter one(kOptions, true);
+  one.report(0, shared_state(12, 30, 10));
+  one.commit_sample(10);
+  one.commit_sample(5);  // waits, and dies with it
+  GlobalLimiter two(kOptions, true);
+  ASSERT_TRUE(two.load(one.save(10)));
+  EXPECT_EQ(two.samples(), 30U);
+  two.report(0, shared_state(13, 36, 0));  // the same life of the shard: 6 more by others
+  EXPECT_EQ(two.samples(), 36U);
+  GlobalLimiter resumed(kOptions, true);
+  ASSERT_TRUE(resumed.load(one.save(10)));
+  resumed.report(0, shared_state(12, 4, 4, 2, 12));
+  resumed.commit_sample(4);
+  EXPECT_EQ(resumed.samples(), 34U);
+}
+
+TEST(GlobalLimiter, BeginsALeadWithoutTheLeaveOfTheLastOne) {
+  GlobalLimiter limiter(kOptions, true);
+  limiter.report(0, state(0, 3));
+  auto grants = limiter.grants();
+  ASSERT_EQ(grants.size(), 1U);
+  EXPECT_EQ(grants[0].lead, 0U);
+  obey(limiter, grants[0], state(0, 3));
+  EXPECT_TRUE(limiter.grants().empty());
+  limiter.begin_lead(2);
+  grants = limiter.grants();
+  ASSERT_EQ(grants.size(), 1U);
+  EXPECT_EQ(grants[0].lead, 2U);
+  EXPECT_EQ(grants[0].allowed, 3U);
+}
+
 }  // namespace
 }  // namespace troupe::actors

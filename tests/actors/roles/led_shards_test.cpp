@@ -108,6 +108,48 @@ TEST(LedShards, ObeyTheNewestLifeOfASamplerAlone) {
   EXPECT_FALSE(older->receive(milliseconds{50}));
 }
 
+TEST(LedShards, ObeyTheHighestLeadAndTellEachWhatTheOthersDrew) {
+  std::vector<std::unique_ptr<Shard>> shards;
+  shards.push_back(std::make_unique<Shard>(led_table(0)));
+  const auto inserted = [&] { return shards[0]->table().statistics().inserted_items; };
+  const auto actor = open_channel_client(shards[0]->server->data_endpoint(), "actor-0.1").value();
+  std::uint64_t sequence = 0;
+  const auto offer = [&](int chunks) {
+    for (int i = 0; i < chunks; ++i) ASSERT_TRUE(actor->send(segment(episode(sequence++, 2, 1))));
+  };
+  // SPI 1, min size 10, error buffer 6: two samplers that share the ratio; 16 items without a
+  // sample.
+  const auto sampler = [&](const char* name) {
+    SourceOptions options = source_options(2, {10, 1, 6});
+    options.limiter = GlobalLimiter({10, 1, 6}, true);
+    options.follows = true;
+    return remote_source(shards, options, name);
+  };
+  auto one = sampler("learner-0.1"), two = sampler("learner-1.1");
+  offer(30);
+  std::this_thread::sleep_for(milliseconds{30});
+  EXPECT_EQ(inserted(), 0U);  // nobody leads
+  one->set_lead(1);
+  // Each draws 2 x 2 ahead and keeps to the band together with the other: 16 + 8.
+  ASSERT_TRUE(eventually([&] { return inserted() >= 24; })) << inserted();
+  std::this_thread::sleep_for(milliseconds{50});
+  EXPECT_EQ(inserted(), 24U);
+  const auto take = [](BatchSource& source) {
+    replay::Batch* batch = source.next(kPatience);
+    ASSERT_NE(batch, nullptr) << source.waiting_on();
+    source.release(batch);
+  };
+  for (int i = 0; i < 4; ++i) take(*two);
+  EXPECT_TRUE(eventually([&] { return inserted() == 32; })) << inserted();
+  // The lead moves while the first one is away: its leave counts no more, and what it drew does.
+  one.reset();
+  two->set_lead(2);
+  offer(10);
+  for (int i = 0; i < 4; ++i) take(*two);
+  EXPECT_TRUE(eventually([&] { return inserted() == 40; })) << inserted();
+  EXPECT_TRUE(eventually([&] { return two->figures().cursor == 16; })) << two->figures().cursor;
+}
+
 TEST(LedShards, AReplacementFillsUpAndKeepsTheRatio) {
   std::vector<std::unique_ptr<Shard>> shards;
   for (std::uint32_t i = 0; i < 2; ++i) shards.push_back(std::make_unique<Shard>(led_table(i)));

@@ -81,6 +81,92 @@ TEST(RunState, LetsOneOfSeveralLearnersCountAndWriteAndGoesOnWithoutTheOthers) {
   EXPECT_NE(world.run().phase(), RunState::Phase::kRunning);
 }
 
+RunOptions served() {
+  RunOptions options = actors::options();
+  options.learners.count = 2;
+  options.learners.sync = "parameter_servers";
+  options.learners.parameter_servers = 2;
+  return options;
+}
+
+TEST(RunState, CountsTheUpdatesOfParameterServersOverAllTheirLives) {
+  World world(served());
+  ASSERT_EQ(world.count<StartNode>(), 8);
+  world.serve_all();
+  world.run().learner_leads("learner-0");
+  world.run().server_said(0, {100, 100});
+  world.run().server_said(1, {90, 90});
+  world.pass(seconds{61});
+  ASSERT_EQ(world.count<BeginCheckpoint>(), 1);
+  EXPECT_THAT(world.all<BeginCheckpoint>()[0].participants,
+              testing::UnorderedElementsAre("learner-0", "parameter_server-0", "parameter_server-1",
+                                            "shard-0", "actor-0", "actor-1"));
+  const std::uint64_t id = world.all<BeginCheckpoint>()[0].id;
+  world.run().server_cut(id, 0, {120, 120});
+  world.run().server_said(0, {150, 150});
+  EXPECT_EQ(world.run().saved().sent[0], (UpdateCounts{120, 120, 0}));
+  EXPECT_EQ(world.run().saved().sent[1], (UpdateCounts{90, 90, 0}));
+  world.run().server_said(0, {160, 160});  // its mark
+  world.end("parameter_server-0", "killed");
+  EXPECT_EQ(world.count<AbandonCheckpoint>(), 1);
+  world.pass(seconds{1});
+  world.serve("parameter_server-0", 0, 110);
+  EXPECT_THAT(world.told("rolled_back"),
+              testing::ElementsAre("parameter_server-0 came back without the 50 updates applied "
+                                   "since its last snapshot"));
+  world.run().server_said(0, {115, 5});
+  EXPECT_EQ(world.run().saved().sent[0], (UpdateCounts{165, 115, 50}));
+  world.run().stop("a test", false, false, world.now());
+  world.pass(seconds{30});
+  EXPECT_THAT(
+      world.told("updates"),
+      testing::ElementsAre("updates: parameter_server-0 165 sent = 115 applied + 50 rolled "
+                           "back; parameter_server-1 90 sent = 90 applied + 0 rolled back"));
+}
+
+TEST(RunState, WritesNoCheckpointThatLacksAParameterServer) {
+  World world(served());
+  world.serve_all();
+  world.run().learner_leads("learner-0");
+  world.end("parameter_server-1", "killed");
+  world.run().stop("a test", false, false, world.now());
+  world.pass(seconds{10});
+  EXPECT_EQ(world.count<BeginCheckpoint>(), 0);
+  EXPECT_GE(world.run().phase(), RunState::Phase::kLeaving);
+}
+
+TEST(RunState, EndsParameterServersOnceNoLearnerIsLeft) {
+  World world(served());
+  world.serve_all();
+  world.run().learner_leads("learner-0");
+  world.run().stop("a test", true, false, world.now());
+  world.pass(seconds{7});  // nobody writes a part
+  ASSERT_EQ(world.run().phase(), RunState::Phase::kLeaving);
+  const auto ended = [&](const std::string& node) {
+    const auto all = world.all<ShutdownNode>();
+    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.node == node; });
+  };
+  EXPECT_TRUE(ended("learner-1"));
+  EXPECT_FALSE(ended("parameter_server-0"));
+  world.end("learner-0", "");
+  world.pass(milliseconds{100});
+  EXPECT_FALSE(ended("parameter_server-0"));
+  world.end("learner-1", "");
+  world.pass(milliseconds{100});
+  EXPECT_TRUE(ended("parameter_server-0"));
+  EXPECT_TRUE(ended("parameter_server-1"));
+}
+
+TEST(RunState, FailsWithoutAParameterServer) {
+  RunOptions options = served();
+  options.supervision.restarts = 0;
+  World world(options);
+  world.serve_all();
+  world.end("parameter_server-1", "killed");
+  EXPECT_THAT(world.told("failed"),
+              testing::ElementsAre("parameter_server-1 cannot be kept alive: killed"));
+}
+
 TEST(RunState, LimitsTheOnlyShardToTheStepsThatTheRunStillLacks) {
   World world(options());
   world.serve_all(1000);
