@@ -5,6 +5,7 @@
 #include "envs/spec/result.hpp"
 #include "learners/benchmark.hpp"
 #include "learners/gan/sampler.hpp"
+#include "learners/gan/script_network.hpp"
 #include "learners/learner.hpp"
 #include "learners/supervised/predictor.hpp"
 
@@ -13,10 +14,11 @@ namespace troupe::learners {
 // The library's factory. kNotFound names the places looked at ($TROUPE_LEARNERS_LIBRARY alone if it
 // is set), kUnavailable the loader's own words. The first call costs about half a second.
 Result<MakeLearner*> load_learning_library();
-// Its predictor for trained classifiers, its sampler for trained generators, and its benchmark; the
-// same errors.
+// Its predictor for trained classifiers, its sampler for trained generators, its loader of networks
+// in TorchScript, and its benchmark; the same errors.
 Result<MakePredictor*> load_predictor();
 Result<MakeSampler*> load_sampler();
+Result<LoadScriptNetwork*> load_script_loader();
 Result<RunLearnerBenchmark*> load_learner_benchmark();
 
 }  // namespace troupe::learners

@@ -49,8 +49,9 @@ class Asked:
         return line
 
     def rate(self, seconds):
-        self.process.stdin.write(f"{seconds}\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):    # a dead program gives no answer, said by line()
+            self.process.stdin.write(f"{seconds}\n")
+            self.process.stdin.flush()
         return json.loads(self.line())["rate"]
 
     def __enter__(self):
@@ -58,7 +59,8 @@ class Asked:
         return self
 
     def __exit__(self, *_):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()
 
 
