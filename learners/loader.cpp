@@ -27,6 +27,10 @@ Result<MakeSampler*> load_sampler() {
   return load_function<MakeSampler>(kLibrary, "troupe_make_sampler");
 }
 
+Result<LoadScriptNetwork*> load_script_loader() {
+  return load_function<LoadScriptNetwork>(kLibrary, "troupe_load_script_network");
+}
+
 Result<RunLearnerBenchmark*> load_learner_benchmark() {
   return load_function<RunLearnerBenchmark>(kLibrary, "troupe_learner_benchmark");
 }

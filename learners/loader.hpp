@@ -5,6 +5,7 @@
 #include "envs/spec/result.hpp"
 #include "learners/benchmark.hpp"
 #include "learners/gan/sampler.hpp"
+#include "learners/gan/script_network.hpp"
 #include "learners/learner.hpp"
 #include "learners/parameter_servers/shard.hpp"
 #include "learners/supervised/predictor.hpp"
@@ -15,10 +16,11 @@ namespace troupe::learners {
 // is set), kUnavailable the loader's own words. The first call costs about half a second.
 Result<MakeLearner*> load_learning_library();
 // Its parameter servers, its predictor for trained classifiers, its sampler for trained generators,
-// and its benchmark; the same errors.
+// its loader of networks in TorchScript, and its benchmark; the same errors.
 Result<MakeParameterShard*> load_parameter_shards();
 Result<MakePredictor*> load_predictor();
 Result<MakeSampler*> load_sampler();
+Result<LoadScriptNetwork*> load_script_loader();
 Result<RunLearnerBenchmark*> load_learner_benchmark();
 
 }  // namespace troupe::learners

@@ -1,6 +1,7 @@
 // Implements flat parameters and the forward pass over them.
 #include "models/flat_parameters.hpp"
 
+#include "models/aligned_floats.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::models {
@@ -10,14 +11,22 @@ at::Tensor slice(const at::Tensor& flat, const Segment& segment) {
   return flat.narrow(0, segment.offset, segment.elements).view(segment.shape);
 }
 
+at::Tensor zeros(std::int64_t size, const at::TensorOptions& options) {
+  if (!options.device().is_cpu() || options.dtype() != at::kFloat)
+    return at::zeros({size}, options);
+  const auto memory = std::make_shared<AlignedFloats>(static_cast<std::size_t>(size));
+  return at::from_blob(
+      memory->data(), {size}, [memory](void*) {}, options);
+}
+
 }  // namespace
 
 FlatParameters::FlatParameters(FlatLayout layout, bool requires_grad, at::Device device,
                                at::ScalarType type)
     : layout_(std::move(layout)) {
   const at::TensorOptions options = at::TensorOptions().device(device).dtype(type);
-  values_ = at::zeros({layout_.size}, options);
-  if (requires_grad) gradient_ = at::zeros({layout_.size}, options);
+  values_ = zeros(layout_.size, options);
+  if (requires_grad) gradient_ = zeros(layout_.size, options);
   for (const Segment& segment : layout_.segments) {
     const at::Tensor view = slice(values_, segment);
     constants_.push_back(view);

@@ -319,6 +319,11 @@ bool ItemBuilder::load_chunks(Window& window, const Stream& stream,
   if (progress.origin > progress.owned || progress.owned > progress.end ||
       progress.origin > progress.next_item || progress.next_item > progress.end)
     return false;
+  // Only a sequence leaves steps to its successor that it owns itself, as many as the two share.
+  const std::uint64_t shared =
+      shape_.kind == ItemShape::Kind::kSequence ? shape_.length - shape_.period : 0;
+  if (progress.owned < progress.next_item || progress.owned - progress.next_item > shared)
+    return false;
   if (progress.origin > 0 && progress.owned >= progress.origin + lead_ &&
       progress.next_item < progress.origin + lead_)
     return false;

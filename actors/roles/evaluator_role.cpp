@@ -2,6 +2,7 @@
 // judges a classifier on its evaluation set. Both run in a thread of their own, so that the actor
 // always answers.
 #include <atomic>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -143,17 +144,35 @@ class EvaluatorRole final : public RoleBase {
     return generation_->run(set, folder, keep_going).map([&](const nlohmann::ordered_json& report) {
       nlohmann::ordered_json done{{"report", report}, {"text", generation_line(report)}};
       done["returns"] = done["lengths"] = nlohmann::json::array();
-      if (!report.contains("frechet_distance")) return done.dump();
-      done["returns"].push_back(report.at("frechet_distance"));
-      done["lengths"].push_back(report.at("pictures"));
+      if (report.contains("frechet_distance")) {
+        done["returns"].push_back(report.at("frechet_distance"));
+        done["lengths"].push_back(report.at("pictures"));
+      }
+      if (report.contains("collapsed")) tell_collapse(report, set.version);
       const std::lock_guard lock(found_mutex_);
-      for (const char* name : {"frechet_distance", "agreement", "variance_within_classes"})
+      for (const char* name : {"frechet_distance", "inception_score", "agreement",
+                               "variance_within_classes", "variance_share"})
         if (report.contains(name)) found_[name] = report.at(name).get<double>();
+      if (report.contains("collapsed")) found_["collapsed"] = collapsed_ ? 1 : 0;
       return done.dump();
     });
   }
 
+  // Once when it begins, not at every evaluation that finds it so.
+  void tell_collapse(const nlohmann::ordered_json& report, std::uint64_t version) {
+    const bool before = std::exchange(collapsed_, report.at("collapsed").get<bool>());
+    if (!collapsed_ || before) return;
+    char text[200];
+    std::snprintf(
+        text, sizeof text,
+        "at update %llu samples of a class have %.3f of the real pictures' variance, less "
+        "than sngan.collapse_share: the generator makes nearly one picture a class",
+        static_cast<unsigned long long>(version), report.at("variance_share").get<double>());
+    warn("collapse", text);
+  }
+
   std::string endpoint_;
+  bool collapsed_ = false;  // by the last evaluation; of the thread that evaluates
   std::unique_ptr<GenerationEvaluation> generation_;
   std::unique_ptr<PictureEvaluation> pictures_;
   std::mutex found_mutex_;

@@ -2,12 +2,12 @@
 #include "actors/roles/generation_evaluation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "actors/config/checks.hpp"
 #include "envs/spec/files.hpp"
 #include "envs/spec/random.hpp"
-#include "learners/data/grid.hpp"
 #include "learners/loader.hpp"
 
 namespace troupe::actors {
@@ -18,12 +18,28 @@ namespace {
 
 constexpr std::int64_t kBatch = 100;                   // pictures at a time
 constexpr std::int64_t kMostRows = 10, kColumns = 10;  // of the sheet
+// The Inception score is that of ten parts, as it is always given, but of no part with fewer
+// pictures.
+constexpr std::int64_t kMostParts = 10, kFewest = 100;
 
 std::vector<float> noise_of(std::int64_t count, std::int64_t width, std::uint64_t seed) {
   Random random(seed);
   std::vector<float> noise(static_cast<std::size_t>(count * width));
   for (float& value : noise) value = static_cast<float>(random.normal());
   return noise;
+}
+
+// Appends softmax(logits), row by row; nothing for a network without logits.
+void add_probabilities(const learners::PictureNetwork::Outputs& outputs, std::vector<float>& to) {
+  const std::size_t width = outputs.logits.size() / static_cast<std::size_t>(outputs.count);
+  for (std::size_t at = 0; at < outputs.logits.size(); at += width) {
+    const auto logits = std::span(outputs.logits).subspan(at, width);
+    const float largest = *std::max_element(logits.begin(), logits.end());
+    double total = 0;
+    for (const float logit : logits) total += std::exp(static_cast<double>(logit - largest));
+    for (const float logit : logits)
+      to.push_back(static_cast<float>(std::exp(static_cast<double>(logit - largest)) / total));
+  }
 }
 
 // The middle of each picture: what a classifier of smaller pictures looks at.
@@ -45,10 +61,12 @@ std::vector<std::uint8_t> middles(std::span<const std::uint8_t> pixels, std::int
 }  // namespace
 
 struct GenerationEvaluation::Statistics {
+  // `feature_count` 0: no network judges.
   Statistics(std::int64_t feature_count, std::int64_t classes, std::int64_t pixels)
       : features(feature_count), variance(classes, pixels) {}
   learners::FeatureStatistics features;
   learners::IntraClassVariance variance;
+  std::vector<float> probabilities;  // [count][classes of the network]
   std::int64_t right = 0, count = 0;
 };
 
@@ -72,7 +90,23 @@ Result<std::unique_ptr<GenerationEvaluation>> GenerationEvaluation::open(const R
   if (!options.learners.learner.sngan.classifier.empty())
     if (auto opened = evaluation->open_classifier(threads); !opened)
       return fail(opened.error().code, "sngan.classifier: " + opened.error().message);
+  if (!options.learners.learner.sngan.features.empty())
+    if (auto opened = evaluation->open_script(threads); !opened)
+      return fail(opened.error().code, "sngan.features: " + opened.error().message);
   return evaluation;
+}
+
+Result<void> GenerationEvaluation::open_script(int threads) {
+  const auto load = learners::load_script_loader();
+  if (!load) return tl::unexpected(load.error());
+  auto network = (*load)(options_.learners.learner.sngan.features, spec_, threads);
+  if (!network) return tl::unexpected(network.error());
+  script_ = std::move(*network);
+  const std::vector<std::uint8_t> black(
+      static_cast<std::size_t>(spec_.side * spec_.side * spec_.channels));
+  return script_->outputs(black).map([this](const learners::PictureNetwork::Outputs& outputs) {
+    features_ = static_cast<std::int64_t>(outputs.features.size());
+  });
 }
 
 Result<void> GenerationEvaluation::open_classifier(int threads) {
@@ -99,18 +133,6 @@ Result<void> GenerationEvaluation::open_classifier(int threads) {
   return predictor_->outputs(black).map([this](const learners::Predictor::Outputs& outputs) {
     features_ = static_cast<std::int64_t>(outputs.features.size());
   });
-}
-
-Result<std::vector<std::uint8_t>> sheet(std::span<const std::uint8_t> pixels,
-                                        const learners::PictureSpec& spec, int columns) {
-  const auto side = static_cast<int>(spec.side), channels = static_cast<int>(spec.channels);
-  const auto bytes = static_cast<std::size_t>(side) * static_cast<std::size_t>(side * channels);
-  std::vector<data::Image> pictures;
-  for (std::size_t at = 0; at + bytes <= pixels.size(); at += bytes) {
-    data::Image& picture = pictures.emplace_back(side, side, channels);
-    std::copy_n(pixels.begin() + static_cast<std::ptrdiff_t>(at), bytes, picture.pixels.begin());
-  }
-  return data::grid(pictures, columns).and_then(data::encode_png);
 }
 
 // A row for each class, the noise of a column alike in all of them; without classes all differ.
@@ -145,21 +167,34 @@ Result<std::string> GenerationEvaluation::write_sheet(std::uint64_t version,
 
 Result<void> GenerationEvaluation::judge(Statistics& found, std::span<const std::uint8_t> pixels,
                                          std::span<const std::int64_t> labels) {
-  const auto outputs =
-      predictor_->outputs(middles(pixels, spec_.side, classifier_->pictures.side, spec_.channels));
-  if (!outputs) return tl::unexpected(outputs.error());
-  if (auto added = found.features.add(outputs->features); !added) return added;
-  const auto classes = static_cast<std::size_t>(spec_.classes);
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    const auto logits = std::span(outputs->logits).subspan(row * classes, classes);
-    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
-    found.right += best == labels[row] ? 1 : 0;
+  learners::PictureNetwork::Outputs judged;
+  if (predictor_) {
+    auto outputs = predictor_->outputs(
+        middles(pixels, spec_.side, classifier_->pictures.side, spec_.channels));
+    if (!outputs) return tl::unexpected(outputs.error());
+    judged = *std::move(outputs);
+    const auto classes = static_cast<std::size_t>(spec_.classes);
+    for (std::size_t row = 0; row < labels.size(); ++row) {
+      const auto logits = std::span(judged.logits).subspan(row * classes, classes);
+      const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+      found.right += best == labels[row] ? 1 : 0;
+    }
+  }
+  if (script_) {
+    auto outputs = script_->outputs(pixels);
+    if (!outputs) return tl::unexpected(outputs.error());
+    judged = *std::move(outputs);
+  }
+  if (judged.count > 0) {
+    if (auto added = found.features.add(judged.features); !added) return added;
+    add_probabilities(judged, found.probabilities);
   }
   found.count += static_cast<std::int64_t>(labels.size());
   std::vector<float> values(pixels.size());
   std::transform(pixels.begin(), pixels.end(), values.begin(),
                  [](std::uint8_t pixel) { return static_cast<float>(pixel); });
-  return found.variance.add(values, labels);
+  if (options_.learners.learner.sngan.conditional) return found.variance.add(values, labels);
+  return found.variance.add(values, std::vector<std::int64_t>(labels.size()));  // all alike
 }
 
 Result<GenerationEvaluation::Statistics> GenerationEvaluation::of_samples(
@@ -209,7 +244,8 @@ Result<nlohmann::ordered_json> GenerationEvaluation::run(const models::Parameter
   const auto file = write_sheet(parameters.version, folder);
   if (!file) return tl::unexpected(file.error());
   nlohmann::ordered_json report{{"samples", *file}};
-  if (!predictor_) return report;
+  const learners::GanOptions& sngan = options_.learners.learner.sngan;
+  if (features_ == 0 && sngan.collapse_share == 0) return report;
   if (!real_) {
     auto real = of_real(keep_going);
     if (!real) return tl::unexpected(real.error());
@@ -217,31 +253,38 @@ Result<nlohmann::ordered_json> GenerationEvaluation::run(const models::Parameter
   }
   const auto samples = of_samples(keep_going);
   if (!samples) return tl::unexpected(samples.error());
-  const auto distance = learners::frechet_distance(samples->features, real_->features);
-  if (!distance) return tl::unexpected(distance.error());
-  report["frechet_distance"] = *distance;
-  report["features"] = options_.learners.learner.sngan.classifier;
-  if (options_.learners.learner.sngan.conditional)
-    report["agreement"] = static_cast<double>(samples->right) / static_cast<double>(samples->count);
-  report["variance_within_classes"] = samples->variance.mean();
-  report["real_variance_within_classes"] = real_->variance.mean();
+  if (auto added = add_quality(*samples, report); !added) return tl::unexpected(added.error());
+  const double variance = samples->variance.mean(), real_variance = real_->variance.mean();
+  report["variance_within_classes"] = variance;
+  report["real_variance_within_classes"] = real_variance;
+  const double share = variance / std::max(1e-9, real_variance);
+  report["variance_share"] = share;
+  if (sngan.collapse_share > 0) report["collapsed"] = share < sngan.collapse_share;
   report["pictures"] = samples->count;
   return report;
 }
 
-std::string generation_line(const nlohmann::json& report) {
-  std::string text = "samples/" + report.at("samples").get<std::string>();
-  if (!report.contains("frechet_distance")) return text;
-  char distance[80], agreement[80] = "", variance[80];
-  std::snprintf(distance, sizeof distance, "Frechet distance %.2f in a classifier's features, ",
-                report.at("frechet_distance").get<double>());
-  if (report.contains("agreement"))
-    std::snprintf(agreement, sizeof agreement, "%.1f %% taken for their class, ",
-                  100 * report.at("agreement").get<double>());
-  std::snprintf(variance, sizeof variance, "variance within classes %.2f of the real, ",
-                report.at("variance_within_classes").get<double>() /
-                    std::max(1e-9, report.at("real_variance_within_classes").get<double>()));
-  return std::string(distance) + agreement + variance + text;
+Result<void> GenerationEvaluation::add_quality(const Statistics& samples,
+                                               nlohmann::ordered_json& report) const {
+  const learners::GanOptions& sngan = options_.learners.learner.sngan;
+  if (features_ > 0) {
+    const auto distance = learners::frechet_distance(samples.features, real_->features);
+    if (!distance) return tl::unexpected(distance.error());
+    report["frechet_distance"] = *distance;
+    report["features"] = script_ ? sngan.features : sngan.classifier;
+  }
+  if (!samples.probabilities.empty()) {
+    const auto classes = static_cast<std::int64_t>(samples.probabilities.size()) / samples.count;
+    const auto score =
+        learners::inception_score(samples.probabilities, classes,
+                                  std::clamp<std::int64_t>(samples.count / kFewest, 1, kMostParts));
+    if (!score) return tl::unexpected(score.error());
+    report["inception_score"] = score->mean;
+    report["inception_score_deviation"] = score->deviation;
+  }
+  if (predictor_ && sngan.conditional)
+    report["agreement"] = static_cast<double>(samples.right) / static_cast<double>(samples.count);
+  return {};
 }
 
 }  // namespace troupe::actors

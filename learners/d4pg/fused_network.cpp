@@ -1,5 +1,6 @@
 #include "learners/d4pg/fused_network.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace troupe::learners {
@@ -63,21 +64,32 @@ FusedPass FusedNetwork::make_pass(PassUse use, std::int64_t items, const Panels&
                                   const Panels& output, kernels::Arena& arena) const {
   FusedPass pass;
   pass.input = input;
+  // Without a gradient a layer's output is needed by the next layer alone.
+  Panels turns[2];
+  if (use == PassUse::kForward) {
+    const auto widest = std::max_element(
+        layers_.begin(), layers_.end(),
+        [](const FusedLayer& a, const FusedLayer& b) { return a.outputs < b.outputs; });
+    for (Panels& turn : turns) turn = arena.panels(widest->outputs, items);
+  }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const FusedLayer& layer = layers_[i];
     FusedPass::Layer& memory = pass.layers.emplace_back();
     const bool is_last = i + 1 == layers_.size();
-    memory.output = is_last && output.data != nullptr ? output : arena.panels(layer.outputs, items);
+    if (is_last && output.data != nullptr)
+      memory.output = output;
+    else if (use == PassUse::kForward)
+      memory.output = {turns[i % 2].data, layer.outputs, turns[i % 2].stride};
+    else
+      memory.output = arena.panels(layer.outputs, items);
     if (layer.layer_norm) {
-      memory.norm.normalised = arena.panels(layer.outputs, items);
+      memory.norm.normalised =
+          use == PassUse::kForward ? memory.output : arena.panels(layer.outputs, items);
       memory.norm.inverse_deviation = arena.floats(kernels::panels_of(items) * kernels::kPanel);
     }
     if (use == PassUse::kForward) continue;
     memory.gradient = arena.panels(layer.outputs, items);
     if (layer.layer_norm) memory.affine_gradient = arena.panels(layer.outputs, items);
-    if (use == PassUse::kWeightGradient)
-      memory.transposed_input =
-          arena.panels(kernels::panels_of(items) * kernels::kPanel, layer.inputs);
   }
   return pass;
 }
@@ -107,9 +119,13 @@ void FusedNetwork::forward(const float* parameters, const FusedPass& pass, Range
     const FusedLayer& layer = layers_[i];
     const FusedPass::Layer& memory = pass.layers[i];
     if (layer.layer_norm) {
-      kernels::linear_forward(linear(layer, parameters), pass.input_of(i), memory.norm.normalised,
-                              Activation::kNone, panels);
-      kernels::layer_norm_tanh_forward(norm(layer, parameters), memory.norm, memory.output, panels);
+      // Panel by panel, so that LayerNorm finds it near: its layer is the first and has few inputs.
+      for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
+        const Range one{panel, panel + 1};
+        kernels::linear_forward(linear(layer, parameters), pass.input_of(i), memory.norm.normalised,
+                                Activation::kNone, one);
+        kernels::layer_norm_tanh_forward(norm(layer, parameters), memory.norm, memory.output, one);
+      }
     } else {
       kernels::linear_forward(linear(layer, parameters), pass.input_of(i), memory.output,
                               layer.activation, panels);
@@ -137,21 +153,17 @@ void FusedNetwork::backward(const float* parameters, const FusedPass& pass,
                                    Activation::kNone, {}, panels);
 }
 
-void FusedNetwork::keep_inputs(const FusedPass& pass, std::size_t shared, Range panels) const {
-  for (std::size_t i = shared; i < layers_.size(); ++i)
-    kernels::transpose(pass.input_of(i), pass.layers[i].transposed_input, panels);
-}
-
-void FusedNetwork::weight_gradient(const FusedPass& pass, std::int64_t item_panels, float* gradient,
-                                   std::int64_t member, std::int64_t members) const {
+void FusedNetwork::weight_gradient(const FusedPass& pass, std::int64_t item_panels,
+                                   float* transposed, float* gradient, std::int64_t member,
+                                   std::int64_t members) const {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const FusedLayer& layer = layers_[i];
     const FusedPass::Layer& memory = pass.layers[i];
-    const Range rows = kernels::part_of(layer.outputs, member, members);
-    kernels::linear_backward_weight(memory.gradient, memory.transposed_input, layer.inputs,
-                                    item_panels, gradient + layer.weight, gradient + layer.bias,
-                                    rows);
+    kernels::linear_backward_weight(memory.gradient, pass.input_of(i), item_panels, transposed,
+                                    gradient + layer.weight, gradient + layer.bias, member,
+                                    members);
     if (!layer.layer_norm) continue;
+    const Range rows = kernels::part_of(layer.outputs, member, members);
     kernels::sum_items(memory.affine_gradient, memory.norm.normalised, item_panels,
                        gradient + layer.scale, rows);
     kernels::sum_items(memory.affine_gradient, {}, item_panels, gradient + layer.shift, rows);

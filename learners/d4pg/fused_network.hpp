@@ -27,11 +27,10 @@ struct FusedLayer {
 // Memory of one evaluation of a network. What a pass does not need stays empty.
 struct FusedPass {
   struct Layer {
-    kernels::Panels output;            // activated
-    kernels::LayerNormState norm;      // layers with LayerNorm
-    kernels::Panels gradient;          // by the linear layer's output
-    kernels::Panels affine_gradient;   // by LayerNorm's output, before tanh
-    kernels::Panels transposed_input;  // for weight gradients
+    kernels::Panels output;           // activated
+    kernels::LayerNormState norm;     // layers with LayerNorm
+    kernels::Panels gradient;         // by the linear layer's output
+    kernels::Panels affine_gradient;  // by LayerNorm's output, before tanh
   };
   kernels::Panels input;
   std::vector<Layer> layers;
@@ -74,13 +73,10 @@ class FusedNetwork {
   void backward(const float* parameters, const FusedPass& pass,
                 const kernels::Panels& input_gradient, kernels::Range panels) const;
 
-  // Transposes the inputs of all layers but the first `shared` for weight_gradient().
-  void keep_inputs(const FusedPass& pass, std::size_t shared, kernels::Range panels) const;
-
   // This member's share of the parameters' gradients, summed over `item_panels` panels, into the
-  // flat buffer. After backward() and keep_inputs() of every member.
-  void weight_gradient(const FusedPass& pass, std::int64_t item_panels, float* gradient,
-                       std::int64_t member, std::int64_t members) const;
+  // flat buffer. After backward() of every member. `transposed`: as of linear_backward_weight().
+  void weight_gradient(const FusedPass& pass, std::int64_t item_panels, float* transposed,
+                       float* gradient, std::int64_t member, std::int64_t members) const;
 
  private:
   kernels::LinearParameters linear(const FusedLayer& layer, const float* parameters) const;

@@ -19,7 +19,7 @@ using kernels::Range;
 
 // Items that go through all networks together: enough that a block of weights fetched into the
 // second cache is used many times, few enough that large batches keep their activations near.
-constexpr std::int64_t kGroupPanels = 256 / kPanel;
+constexpr std::int64_t kGroupPanels = 128 / kPanel;
 
 // Features [first, first + count) of panels.
 Panels features(const Panels& panels, std::int64_t first, std::int64_t count) {
@@ -38,6 +38,7 @@ class FusedStep final : public D4pgStep {
         team_(static_cast<int>(context.threads)),
         work_([this](int member) { work(member); }) {
     make_passes();
+    transposed_ = arena_.floats(team_.size() * kernels::kTransposedSize);
     for (float** items : {&reward_, &discount_, &critic_scale_, &ones_, &loss_, &q_, &policy_q_,
                           &outside_, &target_q_, &clipped_})
       *items = arena_.floats(kernels::panels_of(max_rows_) * kPanel);
@@ -75,8 +76,6 @@ class FusedStep final : public D4pgStep {
     target_policy_pass_ =
         policy_.make_pass(PassUse::kForward, max_rows_, features(next, 0, model_.observation),
                           action_of(next), arena_);
-    // Both networks read the observations first; the critic's transposed copy serves the policy.
-    policy_pass_.layers[0].transposed_input = critic_pass_.layers[0].transposed_input;
     target_ = arena_.panels(model_.options.atoms, max_rows_);
     action_gradient_ = arena_.panels(model_.action, max_rows_);
   }
@@ -113,8 +112,11 @@ class FusedStep final : public D4pgStep {
       policy_backward(group);
     }
     team_.meet();
-    critic_.weight_gradient(critic_pass_, panels_, buffers_.critic.gradient, member, members);
-    policy_.weight_gradient(policy_pass_, panels_, buffers_.policy.gradient, member, members);
+    float* transposed = transposed_ + member * kernels::kTransposedSize;
+    critic_.weight_gradient(critic_pass_, panels_, transposed, buffers_.critic.gradient, member,
+                            members);
+    policy_.weight_gradient(policy_pass_, panels_, transposed, buffers_.policy.gradient, member,
+                            members);
   }
 
   void load_inputs(Range panels) {
@@ -138,7 +140,6 @@ class FusedStep final : public D4pgStep {
 
   void critic_backward(Range panels) {
     critic_.forward(buffers_.critic.parameters, critic_pass_, panels);
-    critic_.keep_inputs(critic_pass_, 0, panels);
     kernels::cross_entropy(support_, target_, critic_scale_, critic_pass_.layers.back().output,
                            critic_pass_.output_gradient(), loss_, want_metrics_ ? q_ : nullptr,
                            panels);
@@ -147,7 +148,6 @@ class FusedStep final : public D4pgStep {
 
   void policy_backward(Range panels) {
     policy_.forward(buffers_.policy.parameters, policy_pass_, panels);
-    policy_.keep_inputs(policy_pass_, 1, panels);
     critic_.forward(buffers_.critic.parameters, value_pass_, panels);
     kernels::mean_gradient(support_, ones_, value_pass_.layers.back().output,
                            value_pass_.output_gradient(), policy_q_, panels);
@@ -211,6 +211,7 @@ class FusedStep final : public D4pgStep {
   FusedPass target_pass_;  // target critic(s', target policy(s'))
   FusedPass policy_pass_, target_policy_pass_;
   Panels target_, action_gradient_;
+  float* transposed_ = nullptr;  // scratch of each member
   // Per item.
   float *reward_ = nullptr, *discount_ = nullptr, *critic_scale_ = nullptr, *ones_ = nullptr,
         *loss_ = nullptr, *q_ = nullptr, *policy_q_ = nullptr, *outside_ = nullptr,

@@ -11,6 +11,14 @@ std::vector<float> copy_of(const models::FlatParameters& network) {
   return {values, values + network.layout().size};
 }
 
+std::vector<float> copy_of(const models::AlignedFloats& values) {
+  return {values.begin(), values.end()};
+}
+
+models::AlignedFloats aligned(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
 void restore(const std::vector<float>& values, const models::FlatParameters& network) {
   std::copy(values.begin(), values.end(), network.values().mutable_data_ptr<float>());
 }
@@ -26,10 +34,10 @@ Result<std::vector<FileContent>> D4pgLearner::snapshot() const {
                             .critic = copy_of(networks.critic),
                             .target_policy = copy_of(networks.target_policy),
                             .target_critic = copy_of(networks.target_critic),
-                            .policy_first = replica.policy_moments().first,
-                            .policy_second = replica.policy_moments().second,
-                            .critic_first = replica.critic_moments().first,
-                            .critic_second = replica.critic_moments().second,
+                            .policy_first = copy_of(replica.policy_moments().first),
+                            .policy_second = copy_of(replica.policy_moments().second),
+                            .critic_first = copy_of(replica.critic_moments().first),
+                            .critic_second = copy_of(replica.critic_moments().second),
                             .statistics = std::nullopt};
   if (scale_) checkpoint.statistics = statistics_;
   return encode_checkpoint(model_, checkpoint);
@@ -45,8 +53,8 @@ Result<void> D4pgLearner::load(const std::filesystem::path& directory) {
     restore(loaded->critic, networks.critic);
     restore(loaded->target_policy, networks.target_policy);
     restore(loaded->target_critic, networks.target_critic);
-    replica->policy_moments() = {loaded->policy_first, loaded->policy_second};
-    replica->critic_moments() = {loaded->critic_first, loaded->critic_second};
+    replica->policy_moments() = {aligned(loaded->policy_first), aligned(loaded->policy_second)};
+    replica->critic_moments() = {aligned(loaded->critic_first), aligned(loaded->critic_second)};
     replica->set_updates(loaded->updates);
   }
   random_.set_state(loaded->random);

@@ -19,7 +19,7 @@ std::span<float> floats(const at::Tensor& flat) {
 
 AdamMoments zero_moments(const models::FlatLayout& layout) {
   const auto size = static_cast<std::size_t>(layout.size);
-  return {std::vector<float>(size), std::vector<float>(size)};
+  return {models::AlignedFloats(size), models::AlignedFloats(size)};
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ std::vector<at::Tensor> D4pgReplica::state() {
                                    networks_.target_policy.values(),
                                    networks_.target_critic.values()};
   for (AdamMoments* moments : {&policy_moments_, &critic_moments_})
-    for (std::vector<float>* values : {&moments->first, &moments->second})
+    for (models::AlignedFloats* values : {&moments->first, &moments->second})
       state.push_back(
           at::from_blob(values->data(), {static_cast<std::int64_t>(values->size())}, at::kFloat));
   return state;

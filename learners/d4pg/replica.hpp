@@ -10,11 +10,12 @@
 #include "learners/d4pg/networks.hpp"
 #include "learners/d4pg/step.hpp"
 #include "learners/replicas/context.hpp"
+#include "models/aligned_floats.hpp"
 
 namespace troupe::learners {
 
 struct AdamMoments {
-  std::vector<float> first, second;  // in the layout of the network
+  models::AlignedFloats first, second;  // in the layout of the network
 };
 
 // Sums over all replicas and the norms after their reduction: equal on every replica.

@@ -1,6 +1,9 @@
 // Chooses the format, keeps the bounds, and turns pictures upright.
 #include "learners/data/decode.hpp"
 
+#include <malloc.h>
+
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -23,6 +26,14 @@ Result<Region> wanted(Extent size, const DecodeOptions& options) {
 }
 
 }  // namespace
+
+void keep_pixel_memory() {
+  static std::once_flag begun;
+  std::call_once(begun, [] {
+    (void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  });
+}
 
 Result<Decoded> decode(std::span<const std::uint8_t> bytes, std::string_view name,
                        const DecodeOptions& options) {

@@ -30,6 +30,10 @@ struct Image {
   bool operator==(const Image&) const = default;
 };
 
+// From now on malloc keeps the memory of pictures of up to 32 MB for the next one, where it would
+// give it back to the kernel and ask for fresh pages every time. Of the whole process.
+void keep_pixel_memory();
+
 // Part of a picture in pixels; the edges may lie between them.
 struct Region {
   double x = 0, y = 0, width = 0, height = 0;

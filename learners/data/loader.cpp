@@ -28,6 +28,7 @@ Result<Image> picture(const Record& record, int channels, const LoaderOptions& o
 
 Loader::Loader(std::shared_ptr<const DataSet> set, const LoaderOptions& options)
     : set_(std::move(set)), options_(options) {
+  keep_pixel_memory();
   for (std::int64_t i = 0; i < std::max<std::int64_t>(1, options.threads); ++i)
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }

@@ -6,6 +6,7 @@
 #include "learners/checkpoint_files.hpp"
 #include "learners/data/picture_columns.hpp"
 #include "learners/supervised/set_arrays.hpp"
+#include "models/kept_memory.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -41,6 +42,7 @@ Result<std::unique_ptr<GanLearner>> GanLearner::create(const GanOptions& options
                                                        const LearnerOptions& placement,
                                                        const PictureSpec& pictures,
                                                        const LearnerContext& context) {
+  models::keep_tensor_memory();
   if (auto good = check(options, placement.replicas, pictures.side); !good)
     return tl::unexpected(good.error());
   if (auto good = check(shape_of(options, pictures)); !good) return tl::unexpected(good.error());

@@ -26,8 +26,9 @@ struct GanOptions {
                            .decay_from = 0,
                            .steps = {},
                            .step_factor = 0.1};
-  std::string classifier;
+  std::string classifier, features;
   std::int64_t samples = 10000;
+  double collapse_share = 0.25;
 
   // Pictures that an update learns from.
   std::int64_t pictures() const { return batch * discriminator_steps; }
@@ -54,10 +55,17 @@ void describe(Visitor& visitor, GanOptions& options) {
   visitor.field("beta2", options.beta2, between(0, 1), "Adam's decay of its square.");
   visitor.group("schedule", options.schedule, "The learning rate of both networks.");
   visitor.field("classifier", options.classifier,
-                "Run of a classifier on the same set, by whose features samples are judged; empty: "
-                "samples are only shown.");
+                "Run of a classifier on the same set, by whose features and classes samples are "
+                "judged; empty: by none.");
+  visitor.field("features", options.features,
+                "TorchScript file of the network by whose features samples are judged instead: "
+                "pictures f32 [B, channels, side, side] from 0 to 255 to features [B, F] or to "
+                "(features, logits [B, K]); empty: the classifier, if one is named.");
   visitor.field("samples", options.samples, between(2, 10000000),
                 "Pictures generated for a judgement, and real ones compared with.");
+  visitor.field("collapse_share", options.collapse_share, between(0, 1),
+                "Warn of a collapse when samples of a class differ less from each other than real "
+                "ones, by this share of the variance; 0: never.");
 }
 
 // What the generator of these options learns, as a count of numbers.

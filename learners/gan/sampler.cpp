@@ -5,6 +5,7 @@
 
 #include "learners/gan/gan_replica.hpp"
 #include "learners/supervised/set_arrays.hpp"
+#include "models/kept_memory.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -64,6 +65,7 @@ class GeneratorSampler final : public Sampler {
 
 Result<std::unique_ptr<Sampler>> make_sampler(const GanOptions& options,
                                               const PictureSpec& pictures, int threads) {
+  models::keep_tensor_memory();
   if (auto good = check(shape_of(options, pictures)); !good) return tl::unexpected(good.error());
   return std::make_unique<GeneratorSampler>(options, pictures, threads);
 }

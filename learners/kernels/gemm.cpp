@@ -13,10 +13,16 @@ constexpr int kTileRows = 12;
 #else
 constexpr int kTileRows = 6;
 #endif
-// Depth of one pass: kDepth rows of a panel (16 KiB with AVX2) leave half of the first cache free.
+// Depth of one pass. With AVX2 its rows of a panel (16 KiB) leave half of the first cache free;
+// with AVX-512 the second one delivers in time, and sums that stay in registers gain more.
+#if defined(__AVX512F__)
+constexpr std::int64_t kDepth = 512;
+#else
 constexpr std::int64_t kDepth = 256;
+#endif
 // Rows of the left operand that stay in the caches while the panels go by.
 constexpr std::int64_t kBlockRows = 96;
+constexpr std::int64_t kLine = 16;  // floats of a cache line
 
 // Tiles of nearly equal height over `rows` rows.
 std::int64_t tiles_of(std::int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }
@@ -38,6 +44,17 @@ inline void store_tile(const Tile<Rows>& tile, float* to, std::int64_t stride) {
     store(to + r * stride, tile[r][0]);
     store(to + r * stride + kLanes, tile[r][1]);
   }
+}
+
+// Asks for a line that is read soon; any address will do.
+inline void fetch(const float* line) { __builtin_prefetch(line); }
+
+// Asks for the place of a tile that is written at the end of what is being computed: the layers'
+// results come from the third cache, and a store that misses holds up those behind it.
+template <int Rows>
+inline void fetch_tile(float* to, std::int64_t stride) {
+  for (int r = 0; r < Rows; ++r)
+    for (std::int64_t at = 0; at < kPanel; at += kLine) __builtin_prefetch(to + r * stride + at, 1);
 }
 
 template <int Rows>
@@ -83,6 +100,17 @@ inline void change_tile(Tile<Rows>& tile, Function function) {
     for (int v = 0; v < 2; ++v) tile[r][v] = function(tile[r][v], r, v);
 }
 
+// add(k, count) for [0, depth) in slices of a line, before each of which the lines of `next` are
+// asked for that belong to it: what comes next arrives while this is computed. Null: in one slice.
+template <class Fetch, class Add>
+inline void add_slices(std::int64_t depth, const float* next, Fetch fetch_slice, Add add) {
+  if (next == nullptr) return add(0, depth);
+  for (std::int64_t k = 0; k < depth; k += kLine) {
+    fetch_slice(next, k);
+    add(k, std::min(kLine, depth - k));
+  }
+}
+
 // Calls function.template operator()<Rows>() for a run-time number of rows, 1 to kTileRows.
 template <int Rows = kTileRows, class Function>
 inline void with_rows(std::int64_t rows, Function&& function) {
@@ -90,17 +118,26 @@ inline void with_rows(std::int64_t rows, Function&& function) {
   if constexpr (Rows > 1) with_rows<Rows - 1>(rows, function);
 }
 
+// `next`: the weights of the tile that follows, if they are to be fetched.
 template <int Rows>
 void forward_tile(const LinearParameters& layer, std::int64_t row, Range depth, const float* input,
-                  float* output, Activation activation) {
+                  float* output, Activation activation, const float* next) {
   Tile<Rows> tile;
   if (depth.begin == 0) {
+    fetch_tile<2 * Rows>(output, kPanel);  // with the next tile's: short rows are done too soon
     for (int r = 0; r < Rows; ++r) tile[r][0] = tile[r][1] = broadcast(layer.bias[row + r]);
   } else {
     load_tile<Rows>(tile, output, kPanel);
   }
-  add_rows<Rows>(tile, layer.weight + row * layer.inputs + depth.begin, layer.inputs, input,
-                 depth.size());
+  const float* weight = layer.weight + row * layer.inputs + depth.begin;
+  add_slices(
+      depth.size(), next,
+      [&](const float* line, std::int64_t k) {
+        for (int r = 0; r < Rows; ++r) fetch(line + r * layer.inputs + k);
+      },
+      [&](std::int64_t k, std::int64_t count) {
+        add_rows<Rows>(tile, weight + k, layer.inputs, input + k * kPanel, count);
+      });
   if (depth.end == layer.inputs) {
     if (activation == Activation::kElu)
       change_tile<Rows>(tile, [](Vector x, int, int) { return elu(x); });
@@ -110,16 +147,36 @@ void forward_tile(const LinearParameters& layer, std::int64_t row, Range depth, 
   store_tile<Rows>(tile, output, kPanel);
 }
 
+// A tile of the product with a packed panel of weights, tile `index` of `tiles` in it. `next`: the
+// panel that follows, of which each tile fetches its share.
+struct PackedTile {
+  const float* weight = nullptr;
+  const float* next = nullptr;
+  std::int64_t index = 0, tiles = 1;
+};
+
 template <int Rows>
-void backward_tile(const float* weight, Range depth, const float* output_gradient,
+void backward_tile(const PackedTile& packed, Range depth, const float* output_gradient,
                    float* input_gradient, bool last, Activation activation,
                    const float* activated) {
   Tile<Rows> tile;
-  if (depth.begin == 0)
+  if (depth.begin == 0) {
+    fetch_tile<Rows>(input_gradient, kPanel);
     clear_tile<Rows>(tile);
-  else
+  } else {
     load_tile<Rows>(tile, input_gradient, kPanel);
-  add_columns<Rows>(tile, weight, output_gradient, depth.size());
+  }
+  if (last && activation != Activation::kNone)
+    for (std::int64_t at = 0; at < Rows * kPanel; at += kLine) fetch(activated + at);
+  add_slices(
+      depth.size(), packed.next,
+      [&](const float* line, std::int64_t k) {
+        for (std::int64_t at = packed.index; at < kPanel; at += packed.tiles)
+          fetch(line + k * kPanel + at * kLine);
+      },
+      [&](std::int64_t k, std::int64_t count) {
+        add_columns<Rows>(tile, packed.weight + k * kPanel, output_gradient + k * kPanel, count);
+      });
   if (last && activation != Activation::kNone) {
     const bool is_elu = activation == Activation::kElu;
     change_tile<Rows>(tile, [&](Vector x, int r, int v) {
@@ -130,20 +187,57 @@ void backward_tile(const float* weight, Range depth, const float* output_gradien
   store_tile<Rows>(tile, input_gradient, kPanel);
 }
 
+// Adds `item_panels` panels to the result, or begins it with them. Fetches the rows that follow.
 template <int Rows>
 void weight_tile(const float* output_gradient, std::int64_t stride, const float* input,
-                 std::int64_t item_panels, float* result, std::int64_t result_stride,
+                 std::int64_t item_panels, bool begins, float* result, std::int64_t result_stride,
                  std::int64_t width) {
   Tile<Rows> tile;
-  clear_tile<Rows>(tile);
-  for (std::int64_t panel = 0; panel < item_panels; ++panel)
-    add_rows<Rows>(tile, output_gradient + panel * stride, kPanel, input + panel * kPanel * kPanel,
-                   kPanel);
-  if (width == kPanel) return store_tile<Rows>(tile, result, result_stride);
   float square[Rows * kPanel];
+  fetch_tile<Rows>(result, result_stride);
+  if (begins) {
+    clear_tile<Rows>(tile);
+  } else if (width == kPanel) {
+    load_tile<Rows>(tile, result, result_stride);
+  } else {
+    for (int r = 0; r < Rows; ++r)
+      std::copy_n(result + r * result_stride, width, square + r * kPanel);
+    load_tile<Rows>(tile, square, kPanel);
+  }
+  for (std::int64_t panel = 0; panel < item_panels; ++panel) {
+    const float* rows = output_gradient + panel * stride;
+    for (std::int64_t at = 0; at < Rows * kPanel; at += kLine) fetch(rows + Rows * kPanel + at);
+    add_rows<Rows>(tile, rows, kPanel, input + panel * kPanel * kPanel, kPanel);
+  }
+  if (width == kPanel) return store_tile<Rows>(tile, result, result_stride);
   store_tile<Rows>(tile, square, kPanel);
   for (int r = 0; r < Rows; ++r)
     std::copy_n(square + r * kPanel, width, result + r * result_stride);
+}
+
+// The columns of one panel of inputs, for `rows`.
+void weight_columns(const Panels& output_gradient, const Panels& input, std::int64_t column,
+                    std::int64_t item_panels, Range rows, float* transposed, float* result) {
+  const std::int64_t tiles = tiles_of(rows.size());
+  const std::int64_t width = std::min(kPanel, input.rows - column);
+  for (std::int64_t first = 0; first < item_panels; first += kTransposedPanels) {
+    const Range items{first, std::min(item_panels, first + kTransposedPanels)};
+    transpose(input, {column, column + width}, items, transposed);
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+      const Range part = part_of(rows.size(), tile, tiles);
+      // Each tile fetches its share of the panel of columns that follows.
+      if (column + kPanel < input.rows)
+        for (std::int64_t panel = items.begin; panel < items.end; ++panel)
+          for (std::int64_t line = tile; line < kPanel * kPanel / kLine; line += tiles)
+            fetch(input.panel(panel) + (column + kPanel) * kPanel + line * kLine);
+      const std::int64_t row = rows.begin + part.begin;
+      with_rows(part.size(), [&]<int Rows>() {
+        weight_tile<Rows>(output_gradient.panel(first) + row * kPanel, output_gradient.stride,
+                          transposed, items.size(), first == 0, result + row * input.rows + column,
+                          input.rows, width);
+      });
+    }
+  }
 }
 
 }  // namespace
@@ -160,9 +254,13 @@ void linear_forward(const LinearParameters& layer, const Panels& input, const Pa
         const float* in = input.panel(panel) + k * kPanel;
         for (std::int64_t tile = first; tile < last; ++tile) {
           const Range rows = part_of(layer.outputs, tile, tiles);
+          // The first panel brings the weights near, the others find them there.
+          const float* next = panel == panels.begin && rows.end < layer.outputs
+                                  ? layer.weight + rows.end * layer.inputs + k
+                                  : nullptr;
           with_rows(rows.size(), [&]<int Rows>() {
             forward_tile<Rows>(layer, rows.begin, depth, in,
-                               output.panel(panel) + rows.begin * kPanel, activation);
+                               output.panel(panel) + rows.begin * kPanel, activation, next);
           });
         }
       }
@@ -182,6 +280,9 @@ void linear_backward_input(const Panels& packed_weight, const Panels& output_gra
         const float* gradient = output_gradient.panel(panel) + k * kPanel;
         for (std::int64_t column = first; column < last; column += kPanel) {
           const float* weight = packed_weight.panel(column / kPanel) + k * kPanel;
+          const float* next = panel == panels.begin && column + kPanel < inputs
+                                  ? weight + packed_weight.stride
+                                  : nullptr;
           const std::int64_t width = std::min(kPanel, last - column), tiles = tiles_of(width);
           for (std::int64_t tile = 0; tile < tiles; ++tile) {
             const Range rows = part_of(width, tile, tiles);
@@ -189,7 +290,7 @@ void linear_backward_input(const Panels& packed_weight, const Panels& output_gra
             const float* value =
                 activation == Activation::kNone ? nullptr : activated.panel(panel) + at;
             with_rows(rows.size(), [&]<int Rows>() {
-              backward_tile<Rows>(weight + rows.begin, depth, gradient,
+              backward_tile<Rows>({weight + rows.begin, next, tile, tiles}, depth, gradient,
                                   input_gradient.panel(panel) + at, depth.end == outputs,
                                   activation, value);
             });
@@ -200,27 +301,20 @@ void linear_backward_input(const Panels& packed_weight, const Panels& output_gra
   }
 }
 
-void linear_backward_weight(const Panels& output_gradient, const Panels& transposed_input,
-                            std::int64_t inputs, std::int64_t item_panels, float* weight_gradient,
-                            float* bias_gradient, Range rows) {
-  const std::int64_t tiles = tiles_of(rows.size());
-  const std::int64_t block = kBlockRows / kTileRows;
-  for (std::int64_t first = 0; first < tiles; first += block) {
-    const std::int64_t last = std::min(tiles, first + block);
-    for (std::int64_t column = 0; column < inputs; column += kPanel) {
-      for (std::int64_t tile = first; tile < last; ++tile) {
-        const Range part = part_of(rows.size(), tile, tiles);
-        const std::int64_t row = rows.begin + part.begin;
-        with_rows(part.size(), [&]<int Rows>() {
-          weight_tile<Rows>(output_gradient.data + row * kPanel, output_gradient.stride,
-                            transposed_input.panel(column / kPanel), item_panels,
-                            weight_gradient + row * inputs + column, inputs,
-                            std::min(kPanel, inputs - column));
-        });
-      }
-    }
+void linear_backward_weight(const Panels& output_gradient, const Panels& input,
+                            std::int64_t item_panels, float* transposed, float* weight_gradient,
+                            float* bias_gradient, std::int64_t member, std::int64_t members) {
+  // Every panel of columns comes in as many parts of its rows as there are members, who take equal
+  // numbers of parts: whole panels where that comes out even.
+  const std::int64_t rows = output_gradient.rows, panels = panels_of(input.rows);
+  for (std::int64_t part = member * panels; part < (member + 1) * panels;) {
+    const std::int64_t panel = part / members, first = part % members;
+    const std::int64_t last = std::min(members, (member + 1) * panels - panel * members);
+    weight_columns(output_gradient, input, panel * kPanel, item_panels,
+                   {rows * first / members, rows * last / members}, transposed, weight_gradient);
+    part = panel * members + last;
   }
-  sum_items(output_gradient, {}, item_panels, bias_gradient, rows);
+  sum_items(output_gradient, {}, item_panels, bias_gradient, part_of(rows, member, members));
 }
 
 void sum_items(const Panels& a, const Panels& b, std::int64_t item_panels, float* result,

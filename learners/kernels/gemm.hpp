@@ -35,12 +35,17 @@ void linear_backward_input(const Panels& packed_weight, const Panels& output_gra
                            const Panels& input_gradient, Activation activation,
                            const Panels& activated, Range panels);
 
-// weight_gradient [rows, inputs] = output_gradient * input^T and bias_gradient [rows] = the sum of
-// output_gradient over the items, for the rows `rows` of output_gradient. Lanes past the last item
-// count as items: output_gradient holds 0 there. `transposed_input`: transpose() of the input.
-void linear_backward_weight(const Panels& output_gradient, const Panels& transposed_input,
-                            std::int64_t inputs, std::int64_t item_panels, float* weight_gradient,
-                            float* bias_gradient, Range rows);
+// Item panels that linear_backward_weight transposes at a time, and the floats that takes.
+inline constexpr std::int64_t kTransposedPanels = 256 / kPanel;
+inline constexpr std::int64_t kTransposedSize = kTransposedPanels * kPanel * kPanel;
+
+// weight_gradient [outputs, inputs] = output_gradient * input^T and bias_gradient [outputs] = the
+// sum of output_gradient over the items: the share of `member` of `members`. Lanes past the last
+// item count as items: output_gradient holds 0 there. `transposed`: kTransposedSize floats of the
+// member's own.
+void linear_backward_weight(const Panels& output_gradient, const Panels& input,
+                            std::int64_t item_panels, float* transposed, float* weight_gradient,
+                            float* bias_gradient, std::int64_t member, std::int64_t members);
 
 // result[row] = sum over all lanes of `item_panels` panels of a (times b unless b.data is null).
 void sum_items(const Panels& a, const Panels& b, std::int64_t item_panels, float* result,

@@ -5,6 +5,9 @@
 namespace troupe::learners::kernels {
 namespace {
 
+// Rows between the one that is computed and the one whose place is asked for.
+constexpr std::int64_t kAhead = 8;
+
 // The kPanel items of one row: two vectors, whose independent chains hide each other's latency.
 struct Items {
   Vector low{}, high{};
@@ -68,6 +71,7 @@ void layer_norm_tanh_forward(const LayerNormParameters& layer, const LayerNormSt
       const Items normalised =
           each([](Vector value, Vector centre, Vector scale) { return (value - centre) * scale; },
                load_items(x + row * kPanel), mean, inverse);
+      __builtin_prefetch(y + (row + kAhead) * kPanel, 1);
       store_items(x + row * kPanel, normalised);
       const Vector scale = broadcast(layer.scale[row]), shift = broadcast(layer.shift[row]);
       store_items(
@@ -107,6 +111,7 @@ void layer_norm_tanh_backward(const LayerNormParameters& layer, const LayerNormS
                              Vector total_dx) {
         return factor * (affine * scale - share * total_d - value * (share * total_dx));
       };
+      __builtin_prefetch(dx + (row + kAhead) * kPanel, 1);
       store_items(dx + row * kPanel, each(slope, load_items(d + row * kPanel),
                                           load_items(x + row * kPanel), inverse, sum_d, sum_dx));
     }

@@ -81,18 +81,16 @@ void load_items(const float* rows, std::int64_t features, std::int64_t items, co
   }
 }
 
-void transpose(const Panels& from, const Panels& to, Range panels) {
-  const std::int64_t whole = from.rows / kPanel;
-  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    const float* source = from.panel(panel);
-    float* target = to.data + panel * kPanel * kPanel;
-    for (std::int64_t column = 0; column < whole; ++column)
-      transpose_square(source + column * kPanel * kPanel, target + column * to.stride);
-    const std::int64_t rest = from.rows - whole * kPanel;
-    if (rest == 0) continue;
+void transpose(const Panels& from, Range rows, Range panels, float* to) {
+  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel, to += kPanel * kPanel) {
+    const float* source = from.panel(panel) + rows.begin * kPanel;
+    if (rows.size() == kPanel) {
+      transpose_square(source, to);
+      continue;
+    }
     float square[kPanel * kPanel] = {};
-    std::copy_n(source + whole * kPanel * kPanel, rest * kPanel, square);
-    transpose_square(square, target + whole * to.stride);
+    std::copy_n(source, rows.size() * kPanel, square);
+    transpose_square(square, to);
   }
 }
 

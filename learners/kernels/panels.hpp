@@ -64,10 +64,9 @@ class Arena {
 void load_items(const float* rows, std::int64_t features, std::int64_t items, const Panels& to,
                 std::int64_t first_row, Range panels);
 
-// Rows become columns: `from` is [features] x items; `to` gets items x [features], in panels of
-// kPanel features (columns past the last feature become 0). Reads and writes the items of `panels`
-// only.
-void transpose(const Panels& from, const Panels& to, Range panels);
+// Rows become columns: `rows` of `from`, at most kPanel, over the items of `panels` become items x
+// rows, kPanel floats an item at `to` (columns past the last row become 0).
+void transpose(const Panels& from, Range rows, Range panels, float* to);
 
 // A row-major matrix [rows, stride] column by column range: columns [first, first + columns) into
 // panels. Writes the panels of `panels`; columns past the last one become 0.

@@ -4,7 +4,8 @@
 namespace troupe::learners {
 
 ReplicaThreads::ReplicaThreads(int replicas, std::function<void(int)> start) {
-  for (int replica = 0; replica < replicas; ++replica)
+  start(0);
+  for (int replica = 1; replica < replicas; ++replica)
     threads_.emplace_back([this, replica, start] {
       start(replica);
       loop(replica);
@@ -20,11 +21,15 @@ ReplicaThreads::~ReplicaThreads() {
 }
 
 void ReplicaThreads::run(const std::function<void(int)>& work) {
+  if (threads_.empty()) return work(0);
   std::unique_lock lock(mutex_);
   work_ = &work;
   running_ = static_cast<int>(threads_.size());
   ++round_;
   wake_.notify_all();
+  lock.unlock();
+  work(0);
+  lock.lock();
   done_.wait(lock, [this] { return running_ == 0; });
 }
 

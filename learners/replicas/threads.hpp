@@ -10,10 +10,12 @@
 
 namespace troupe::learners {
 
-// One thread per replica, asleep between rounds of work.
+// One thread per replica, asleep between rounds of work; the first replica has the owner's, which
+// would only wait.
 class ReplicaThreads {
  public:
-  // `start(replica)` runs first on each thread (thread counts, for instance, are per thread).
+  // `replicas` at least 1. `start(replica)` runs first on each thread (thread counts, for instance,
+  // are per thread).
   ReplicaThreads(int replicas, std::function<void(int)> start);
   ~ReplicaThreads();
   ReplicaThreads(const ReplicaThreads&) = delete;

@@ -6,6 +6,7 @@
 #include "learners/checkpoint_files.hpp"
 #include "learners/data/picture_columns.hpp"
 #include "learners/supervised/set_arrays.hpp"
+#include "models/kept_memory.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -27,6 +28,7 @@ Result<std::unique_ptr<Classifier>> Classifier::create(const ClassifierOptions& 
                                                        const LearnerOptions& placement,
                                                        const PictureSpec& pictures,
                                                        const LearnerContext& context) {
+  models::keep_tensor_memory();
   if (auto good = check(options, placement.replicas, pictures.channels); !good)
     return tl::unexpected(good.error());
   auto model = models::ResNet::create(shape_of(options, pictures));

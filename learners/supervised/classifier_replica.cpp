@@ -1,8 +1,10 @@
 #include "learners/supervised/classifier_replica.hpp"
 
+#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -62,6 +64,10 @@ ClassifierReplica::ClassifierReplica(const models::ResNet& model, const Classifi
       input_(options, model.shape().channels) {
   const std::span<float> values = floats(arrays_.parameters().values());
   if (options.average > 0) average_.assign(values.begin(), values.end());
+  if (options.stages == 1) return;
+  const std::vector<at::Device> devices(static_cast<std::size_t>(options.stages), at::kCPU);
+  const int threads = std::max(1, at::get_num_threads() / static_cast<int>(options.stages));
+  pipeline_ = ResNetPipeline::create(model, devices, threads).value();  // checked with the options
 }
 
 models::Pass ClassifierReplica::training_pass(std::int64_t global_count, std::int64_t index) {
@@ -78,32 +84,51 @@ models::Pass ClassifierReplica::training_pass(std::int64_t global_count, std::in
   return pass;
 }
 
-void ClassifierReplica::backward(const PictureRows& rows, std::int64_t index,
-                                 ClassifierTotals& totals) {
+at::Tensor ClassifierReplica::loss_of(const at::Tensor& logits, const PictureRows& rows,
+                                      ClassifierTotals& totals) {
   const at::Tensor labels =
       at::from_blob(const_cast<std::int64_t*>(rows.labels), {rows.count}, at::kLong);
+  const at::Tensor loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100,
+                                                 options_.label_smoothing) /
+                          static_cast<double>(rows.global_count);
+  totals.loss += loss.item<double>();
+  totals.accuracy +=
+      logits.argmax(1).eq(labels).sum().item<double>() / static_cast<double>(rows.global_count);
+  return loss;
+}
+
+void ClassifierReplica::backward(const PictureRows& rows, std::int64_t index,
+                                 ClassifierTotals& totals) {
   at::Tensor logits;
   {
     const Autocast autocast(options_.precision == "bf16");
     logits = model_.forward(training_pass(rows.global_count, index), input(rows));
   }
-  logits = logits.to(at::kFloat);
-  const at::Tensor loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100,
-                                                 options_.label_smoothing) /
-                          static_cast<double>(rows.global_count);
-  loss.backward();
-  const auto count = static_cast<double>(rows.global_count);
-  totals.loss += loss.item<double>();
-  totals.accuracy += logits.argmax(1).eq(labels).sum().item<double>() / count;
+  loss_of(logits.to(at::kFloat), rows, totals).backward();
+}
+
+void ClassifierReplica::backward_in_stages(const std::vector<PictureRows>& parts,
+                                           ClassifierTotals& totals) {
+  std::vector<at::Tensor> pictures;
+  for (const PictureRows& part : parts) pictures.push_back(input(part));
+  pipeline_->run(arrays_, pictures, [&](std::size_t index, const at::Tensor& logits) {
+    return loss_of(logits, parts[index], totals);
+  });
 }
 
 Result<ClassifierTotals> ClassifierReplica::update(const PictureRows& rows) {
   const std::vector<at::Tensor> buffers = arrays_.buffers();  // layers replace, never write
   arrays_.parameters().gradient().zero_();
   ClassifierTotals totals;
+  std::vector<PictureRows> parts;
   for (std::int64_t i = 0; i < options_.accumulate; ++i)
     if (const PictureRows part = rows.part_of(options_.accumulate, i); part.count > 0)
-      backward(part, i, totals);
+      parts.push_back(part);
+  if (pipeline_)
+    backward_in_stages(parts, totals);
+  else
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      backward(parts[i], static_cast<std::int64_t>(i), totals);
   if (auto reduced = reduce(totals); !reduced) return tl::unexpected(reduced.error());
   totals.gradient_norm = std::sqrt(squared_norm(floats(arrays_.parameters().gradient())));
   if (!std::isfinite(totals.loss) || !std::isfinite(totals.gradient_norm)) {

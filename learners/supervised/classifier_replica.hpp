@@ -11,6 +11,7 @@
 #include "learners/supervised/options.hpp"
 #include "learners/supervised/picture_input.hpp"
 #include "learners/supervised/picture_rows.hpp"
+#include "learners/supervised/pipeline.hpp"
 #include "models/image/resnet.hpp"
 
 namespace troupe::learners {
@@ -57,6 +58,9 @@ class ClassifierReplica {
   models::Pass training_pass(std::int64_t global_count, std::int64_t index);
   // Loss (a sum of shares of the global mean) and right answers; gradients are added up.
   void backward(const PictureRows& rows, std::int64_t index, ClassifierTotals& totals);
+  void backward_in_stages(const std::vector<PictureRows>& parts, ClassifierTotals& totals);
+  // Of the rows' logits, as a share of the global mean; counts it and the right answers.
+  at::Tensor loss_of(const at::Tensor& logits, const PictureRows& rows, ClassifierTotals& totals);
   Result<void> reduce(ClassifierTotals& totals);
   void apply(double rate);
 
@@ -67,6 +71,7 @@ class ClassifierReplica {
   std::vector<MomentumSegment> segments_;
   std::vector<float> velocity_, average_;
   PictureInput input_;
+  std::unique_ptr<ResNetPipeline> pipeline_;  // with several stages
   std::uint64_t updates_ = 0;
 };
 

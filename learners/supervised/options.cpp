@@ -40,6 +40,14 @@ Result<void> check(const ClassifierOptions& options, std::int64_t replicas, std:
     return refuse("batch " + std::to_string(options.batch) + " cannot be divided over " +
                   std::to_string(replicas) + " replicas with accumulate " +
                   std::to_string(options.accumulate));
+  const std::int64_t blocks = options.depth == 18 ? 8 : options.depth < 101 ? 16 : 33;
+  if (options.stages > blocks + 2)
+    return refuse("stages is " + std::to_string(options.stages) + ", but the network has " +
+                  std::to_string(blocks + 2) + " parts");
+  if (options.stages > 1 && options.batch_norm == "global")
+    return refuse("stages takes batch statistics by part of the batch; write batch_norm: replica");
+  if (options.stages > 1 && options.precision != "f32")
+    return refuse("stages computes in f32; write precision: f32");
   for (const auto& [name, list] :
        {std::pair{"mean", &options.mean}, {"deviation", &options.deviation}})
     if (!list->empty() && static_cast<std::int64_t>(list->size()) != channels)

@@ -31,7 +31,7 @@ struct ClassifierOptions {
   double trust = 0.001;
   double average = 0;
   std::string batch_norm = "replica";
-  std::int64_t accumulate = 1;
+  std::int64_t accumulate = 1, stages = 1;
   std::string precision = "f32";
   std::vector<std::int64_t> mean, deviation;
   ScheduleOptions schedule;
@@ -61,6 +61,9 @@ void describe(Visitor& visitor, ClassifierOptions& options) {
                  "Batch statistics of each replica by itself, or over all in sync.");
   visitor.field("accumulate", options.accumulate, between(1, 1024),
                 "Parts of a replica's share that go through the network one after the other.");
+  visitor.field("stages", options.stages, between(1, 64),
+                "Stages that each replica's network is cut into, on threads of their own, with its "
+                "parts (`accumulate`) under way in them one behind the other.");
   visitor.choice("precision", options.precision, {"f32", "bf16"},
                  "What convolutions and products are computed in.");
   visitor.field("mean", options.mean, between(0, 255),
@@ -79,7 +82,7 @@ inline std::int64_t updates_of(std::int64_t epochs, std::int64_t size, std::int6
 std::int64_t parameter_count(const ClassifierOptions& options, const PictureSpec& pictures);
 
 // kInvalidArgument naming the option: a batch that cannot be divided, lists of another length than
-// `channels`, a schedule that check() refuses.
+// `channels`, stages with what they cannot do, a schedule that check() refuses.
 Result<void> check(const ClassifierOptions& options, std::int64_t replicas, std::int64_t channels);
 
 }  // namespace troupe::learners

@@ -6,6 +6,7 @@
 #include "learners/supervised/picture_input.hpp"
 #include "learners/supervised/set_arrays.hpp"
 #include "models/image/resnet.hpp"
+#include "models/kept_memory.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -64,6 +65,7 @@ class ResNetPredictor final : public Predictor {
 
 Result<std::unique_ptr<Predictor>> make_predictor(const ClassifierOptions& options,
                                                   const PictureSpec& pictures, int threads) {
+  models::keep_tensor_memory();
   if (auto good = check(options, 1, pictures.channels); !good) return tl::unexpected(good.error());
   auto model = models::ResNet::create(shape_of(options, pictures));
   if (!model) return tl::unexpected(model.error());

@@ -14,18 +14,23 @@
 
 namespace troupe::learners {
 
-class Predictor {
+// What a network says of pictures.
+class PictureNetwork {
  public:
-  virtual ~Predictor() = default;
-  // kInvalidArgument naming the array that is missing or has another shape; nothing is changed
-  // then.
-  virtual Result<void> set_parameters(const models::ParameterSet& set) = 0;
+  virtual ~PictureNetwork() = default;
   // Of pictures u8 [count][side][side][channels]; kInvalidArgument for another number of bytes.
   struct Outputs {
     std::vector<float> logits, features;  // [count][classes], [count][features]
     std::int64_t count = 0;
   };
   virtual Result<Outputs> outputs(std::span<const std::uint8_t> pixels) = 0;
+};
+
+class Predictor : public PictureNetwork {
+ public:
+  // kInvalidArgument naming the array that is missing or has another shape; nothing is changed
+  // then.
+  virtual Result<void> set_parameters(const models::ParameterSet& set) = 0;
 };
 
 // A ResNet of the options' shape, not trained. kInvalidArgument naming the option.

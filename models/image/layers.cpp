@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <array>
+
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::models {
@@ -37,18 +39,59 @@ Convolution::Convolution(ArrayList& arrays, const std::string& name, const Convo
 // convolutions are products of matrices.
 constexpr std::int64_t kLanes = 8;
 
+// A row of three weights as the four that stride 2 wants: of the means of two neighbouring results,
+// and, for the transposed convolution, of inputs that come twice.
+using Spreading = std::array<std::array<double, 4>, 3>;
+constexpr Spreading kHalving = {{{0.5, 0.5, 0, 0}, {0, 0.5, 0.5, 0}, {0, 0, 0.5, 0.5}}};
+constexpr Spreading kDoubling = {{{0, 0, 1, 1}, {0, 1, 1, 0}, {1, 1, 0, 0}}};
+
+// Kernels [a, b, 3, 3] to [a, b, 4, 4], both ways alike.
+at::Tensor spread(const at::Tensor& weight, const Spreading& rule) {
+  const at::Tensor both = at::empty({9, 16}, at::kDouble);
+  double* to = both.mutable_data_ptr<double>();
+  for (std::size_t y = 0; y < 3; ++y)
+    for (std::size_t x = 0; x < 3; ++x)
+      for (std::size_t v = 0; v < 4; ++v)
+        for (std::size_t w = 0; w < 4; ++w) *to++ = rule[y][v] * rule[x][w];
+  return at::matmul(weight.reshape({-1, 9}), both.to(weight.options()))
+      .view({weight.size(0), weight.size(1), 4, 4});
+}
+
 at::Tensor Convolution::operator()(const Pass& pass, const at::Tensor& x) const {
   at::Tensor weight = pass.parameters[weight_];
   if (norm_) weight = (*norm_)(pass, weight);
   const at::Tensor bias = bias_ ? pass.parameters[*bias_] : at::Tensor();
-  if (shape_.kernel > 1 || (shape_.inputs % kLanes == 0 && shape_.outputs % kLanes == 0))
-    return at::conv2d(x, weight, bias, shape_.stride, shape_.kernel / 2);
+  if (shape_.kernel == 1) {
+    const at::Tensor out =
+        by_pixel(shape_.resample == Resample::kHalve ? halved(x) : x, weight, bias);
+    return shape_.resample == Resample::kDouble ? doubled(out) : out;
+  }
+  switch (shape_.resample) {
+    case Resample::kHalve:
+      return at::conv2d(x, spread(weight, kHalving), bias, 2, 1);
+    case Resample::kDouble:
+      return at::conv_transpose2d(x, spread(weight.transpose(0, 1), kDoubling), bias, 2, 1);
+    default:
+      return at::conv2d(x, weight, bias, shape_.stride, shape_.kernel / 2);
+  }
+}
+
+at::Tensor Convolution::by_pixel(const at::Tensor& x, const at::Tensor& weight,
+                                 const at::Tensor& bias) const {
+  if (shape_.inputs % kLanes == 0 && shape_.outputs % kLanes == 0)
+    return at::conv2d(x, weight, bias, shape_.stride);
   const at::Tensor taken =
       shape_.stride == 1
           ? x
           : x.slice(2, 0, x.size(2), shape_.stride).slice(3, 0, x.size(3), shape_.stride);
   return at::linear(taken.permute({0, 2, 3, 1}), weight.flatten(1), bias).permute({0, 3, 1, 2});
 }
+
+at::Tensor doubled(const at::Tensor& x) {
+  return at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)});
+}
+
+at::Tensor halved(const at::Tensor& x) { return at::avg_pool2d(x, 2); }
 
 Linear::Linear(ArrayList& arrays, const std::string& name, const LinearShape& shape)
     : weight_(arrays.parameter(name + ".weight", {shape.outputs, shape.inputs}, shape.fill, true)) {

@@ -10,10 +10,18 @@
 
 namespace troupe::models {
 
+// What is done to a picture's height and width beside a convolution.
+enum class Resample : std::uint8_t {
+  kNone,
+  kHalve,   // means of 2 x 2 pixels of the result; even extents only
+  kDouble,  // each pixel of the input four times
+};
+
 struct ConvolutionShape {
   std::int64_t inputs = 0, outputs = 0, kernel = 3, stride = 1;
   bool bias = false;
-  bool spectral = false;  // divide the weight by its largest singular value
+  bool spectral = false;                // divide the weight by its largest singular value
+  Resample resample = Resample::kNone;  // kernel 1 or 3, stride 1
   Fill fill{};
 
   std::int64_t area() const { return kernel * kernel; }
@@ -36,17 +44,27 @@ class SpectralNorm {
 };
 
 // Padding kernel / 2: stride 1 keeps height and width. Cross-correlation, as everywhere.
+//
+// With Resample, a 3x3 kernel and the means or copies of pixels are one linear map, a 4x4 kernel of
+// stride 2: 16 products where both in turn take 36. A 1x1 kernel sees the smaller picture, which
+// comes to the same.
 class Convolution {
  public:
   Convolution(ArrayList& arrays, const std::string& name, const ConvolutionShape& shape);
   at::Tensor operator()(const Pass& pass, const at::Tensor& x) const;
 
  private:
+  at::Tensor by_pixel(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) const;
+
   ConvolutionShape shape_;
   std::size_t weight_ = 0;
   std::optional<std::size_t> bias_;
   std::optional<SpectralNorm> norm_;
 };
+
+// Each pixel four times, [B, C, H, W] to [B, C, 2 H, 2 W], and the means of 2 x 2.
+at::Tensor doubled(const at::Tensor& x);
+at::Tensor halved(const at::Tensor& x);
 
 struct LinearShape {
   std::int64_t inputs = 0, outputs = 0;

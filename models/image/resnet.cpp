@@ -45,10 +45,15 @@ Result<ResNet> ResNet::create(const ResNetShape& shape) {
   return ResNet(shape);
 }
 
+void ResNet::begin_part() {
+  begins_.push_back({arrays_.layout().segments.size(), arrays_.buffers().size()});
+}
+
 ResNet::ResNet(const ResNetShape& shape) : shape_(shape) {
   const Plan& plan = plans().at(shape.depth);
   const ConvolutionShape stem = shape.small_stem ? convolution(shape.channels, shape.width, 3, 1)
                                                  : convolution(shape.channels, shape.width, 7, 2);
+  begin_part();
   Convolution first(arrays_, "conv1", stem);
   stem_ = Step{first, BatchNorm(arrays_, "bn1", shape.width)};
 
@@ -56,6 +61,7 @@ ResNet::ResNet(const ResNetShape& shape) : shape_(shape) {
   for (std::size_t stage = 0; stage < plan.blocks.size(); ++stage) {
     const std::int64_t width = shape.width << stage, outputs = plan.bottleneck ? 4 * width : width;
     for (int index = 0; index < plan.blocks[stage]; ++index) {
+      begin_part();
       const std::string name =
           "layer" + std::to_string(stage + 1) + "." + std::to_string(index) + ".";
       const std::int64_t stride = stage > 0 && index == 0 ? 2 : 1;
@@ -82,10 +88,12 @@ ResNet::ResNet(const ResNetShape& shape) : shape_(shape) {
       inputs = outputs;
     }
   }
+  begin_part();
   const Fill fill = uniform_by_inputs(inputs);
   classifier_.emplace(
       arrays_, "fc",
       LinearShape{.inputs = inputs, .outputs = shape.classes, .fill = fill, .bias_fill = fill});
+  begin_part();
 }
 
 at::Tensor ResNet::apply(const Block& block, const Pass& pass, const at::Tensor& x) const {

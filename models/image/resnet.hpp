@@ -33,6 +33,12 @@ class ResNet {
   // order, the classifier. forward is all of them in turn.
   std::size_t parts() const { return blocks_.size() + 2; }
   at::Tensor forward_part(std::size_t part, const Pass& pass, const at::Tensor& x) const;
+  // Arrays are declared part by part: which of arrays() are the first of `part`; of parts(), how
+  // many there are.
+  struct Position {
+    std::size_t parameter = 0, buffer = 0;
+  };
+  Position begin_of(std::size_t part) const { return begins_[part]; }
   // What the classifier sees, [B, features], and what it makes of it: [B, classes].
   at::Tensor features(const Pass& pass, const at::Tensor& x) const;
   at::Tensor classify(const Pass& pass, const at::Tensor& features) const;
@@ -49,12 +55,14 @@ class ResNet {
 
   explicit ResNet(const ResNetShape& shape);
   at::Tensor apply(const Block& block, const Pass& pass, const at::Tensor& x) const;
+  void begin_part();
 
   ResNetShape shape_;
   ArrayList arrays_;
   std::optional<Step> stem_;
   std::vector<Block> blocks_;
   std::optional<Linear> classifier_;
+  std::vector<Position> begins_;  // [parts() + 1]
 };
 
 }  // namespace troupe::models

@@ -12,20 +12,15 @@ constexpr std::int64_t kStart = 4;  // side of the generator's first picture
 const double kResidualGain = std::sqrt(2.0), kShortcutGain = 1;
 
 ConvolutionShape convolution(std::int64_t inputs, std::int64_t outputs, std::int64_t kernel,
-                             double gain, bool spectral) {
+                             double gain, bool spectral, Resample resample = Resample::kNone) {
   return {.inputs = inputs,
           .outputs = outputs,
           .kernel = kernel,
           .bias = true,
           .spectral = spectral,
+          .resample = resample,
           .fill = glorot_uniform(inputs, outputs, kernel * kernel, gain)};
 }
-
-at::Tensor doubled(const at::Tensor& x) {
-  return at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)});
-}
-
-at::Tensor halved(const at::Tensor& x) { return at::avg_pool2d(x, 2); }
 
 // Channels that go into and out of each of the generator's blocks.
 std::vector<std::int64_t> generator_widths(const SnGanShape& shape) {
@@ -66,10 +61,12 @@ Generator::Generator(const SnGanShape& shape) {
     const std::int64_t in = widths[i], out = widths[i + 1];
     const std::string name = "block" + std::to_string(i + 2) + ".";
     BatchNorm first_norm(arrays_, name + "b1", in, 1, shape.classes);
-    Convolution first(arrays_, name + "c1", convolution(in, out, 3, kResidualGain, false));
+    Convolution first(arrays_, name + "c1",
+                      convolution(in, out, 3, kResidualGain, false, Resample::kDouble));
     BatchNorm second_norm(arrays_, name + "b2", out, 1, shape.classes);
     Convolution second(arrays_, name + "c2", convolution(out, out, 3, kResidualGain, false));
-    Convolution shortcut(arrays_, name + "c_sc", convolution(in, out, 1, kShortcutGain, false));
+    Convolution shortcut(arrays_, name + "c_sc",
+                         convolution(in, out, 1, kShortcutGain, false, Resample::kDouble));
     blocks_.push_back({first_norm, first, second_norm, second, shortcut});
   }
   last_norm_.emplace(arrays_, "b", widths.back());
@@ -78,11 +75,13 @@ Generator::Generator(const SnGanShape& shape) {
 
 at::Tensor Generator::forward(const Pass& pass, const at::Tensor& noise,
                               const at::Tensor& labels) const {
-  at::Tensor x = (*input_)(pass, noise).view({noise.size(0), top_, kStart, kStart});
+  at::Tensor x = (*input_)(pass, noise)
+                     .view({noise.size(0), top_, kStart, kStart})
+                     .contiguous(at::MemoryFormat::ChannelsLast);
   for (const Block& block : blocks_) {
-    at::Tensor h = doubled(at::relu(block.first_norm(pass, x, labels)));
+    at::Tensor h = at::relu(block.first_norm(pass, x, labels));
     h = at::relu(block.second_norm(pass, block.first(pass, h), labels));
-    x = block.second(pass, h) + block.shortcut(pass, doubled(x));
+    x = block.second(pass, h) + block.shortcut(pass, x);
   }
   return at::tanh((*output_)(pass, at::relu((*last_norm_)(pass, x))));
 }
@@ -103,11 +102,14 @@ Discriminator::Discriminator(const SnGanShape& shape) {
     const auto [in, out, down] = plans[i];
     const std::string name = "block" + std::to_string(i + 1) + ".";
     const std::int64_t hidden = i == 0 ? out : in;
+    const Resample resample = down ? Resample::kHalve : Resample::kNone;
     Convolution first(arrays_, name + "c1", convolution(in, hidden, 3, kResidualGain, true));
-    Convolution second(arrays_, name + "c2", convolution(hidden, out, 3, kResidualGain, true));
-    Block block{first, second, {}, down, i == 0};
+    Convolution second(arrays_, name + "c2",
+                       convolution(hidden, out, 3, kResidualGain, true, resample));
+    Block block{first, second, {}, i == 0};
     if (down || in != out)
-      block.shortcut.emplace(arrays_, name + "c_sc", convolution(in, out, 1, kShortcutGain, true));
+      block.shortcut.emplace(arrays_, name + "c_sc",
+                             convolution(in, out, 1, kShortcutGain, true, resample));
     blocks_.push_back(block);
   }
   const std::int64_t features = plans.back().out;
@@ -124,17 +126,8 @@ Discriminator::Discriminator(const SnGanShape& shape) {
 }
 
 at::Tensor Discriminator::apply(const Block& block, const Pass& pass, const at::Tensor& x) const {
-  at::Tensor h = block.first(pass, block.is_first ? x : at::relu(x));
-  h = block.second(pass, at::relu(h));
-  at::Tensor around = x;
-  if (block.is_first) {
-    around = (*block.shortcut)(pass, halved(x));
-  } else if (block.shortcut) {
-    around = (*block.shortcut)(pass, x);
-    if (block.down) around = halved(around);
-  }
-  if (block.down) h = halved(h);
-  return h + around;
+  const at::Tensor h = block.first(pass, block.is_first ? x : at::relu(x));
+  return block.second(pass, at::relu(h)) + (block.shortcut ? (*block.shortcut)(pass, x) : x);
 }
 
 at::Tensor Discriminator::forward(const Pass& pass, const at::Tensor& x,

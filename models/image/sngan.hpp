@@ -62,12 +62,12 @@ class Discriminator {
   at::Tensor forward(const Pass& pass, const at::Tensor& x, const at::Tensor& labels) const;
 
  private:
-  // ReLU, 3x3, ReLU, 3x3, halved by averaging or not. The first block has no ReLU before its first
-  // convolution, and halves its shortcut before projecting it.
+  // ReLU, 3x3, ReLU, 3x3, halved by averaging or not, as its shortcut is. The first block has no
+  // ReLU before its first convolution.
   struct Block {
     Convolution first, second;
     std::optional<Convolution> shortcut;
-    bool down = false, is_first = false;
+    bool is_first = false;
   };
   at::Tensor apply(const Block& block, const Pass& pass, const at::Tensor& x) const;
 

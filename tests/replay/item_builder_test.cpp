@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "envs/spec/random.hpp"
@@ -204,6 +205,38 @@ TEST(ItemBuilder, GoesOnAfterSaveAndLoad) {
   }
   ByteReader again(bytes);
   EXPECT_FALSE(copy.load(again, [](ChunkSlot, ChunkSlot) { return PackedPtr(); }));
+}
+
+// What a file says of an open window must be what some stream leaves behind, or steps are counted
+// twice or never.
+TEST(ItemBuilder, LoadsNoWindowWhoseItemsAndStepsDoNotFit) {
+  for (const ItemShape& shape :
+       {ItemShape{.length = 3},
+        ItemShape{.kind = ItemShape::Kind::kSequence, .length = 4, .period = 3}}) {
+    ItemBuilder builder(shape, 0.9);
+    const ChunkPtr chunk = make_chunk({.sequence = 0, .steps = 6});
+    ItemBuilder::Addition addition;
+    builder.add(packed(*chunk), 0, addition);
+    std::vector<std::uint8_t> bytes;
+    ByteWriter out(bytes);
+    builder.save(out);
+    // The last of the four positions is followed by the window's only chunk.
+    const std::size_t owned = bytes.size() - sizeof(std::uint64_t) - sizeof(ChunkSlot) - 8;
+    std::uint64_t value = 0, next_item = 0;
+    std::memcpy(&value, &bytes[owned], 8);
+    std::memcpy(&next_item, &bytes[owned - 8], 8);
+    const std::uint64_t shared = shape.is_span() ? shape.length - shape.period : 0;
+    ASSERT_EQ(next_item, 3U);
+    ASSERT_EQ(value, next_item + shared);
+    for (std::uint64_t other = 0; other <= 6; ++other) {
+      std::memcpy(&bytes[owned], &other, 8);
+      ByteReader in(bytes);
+      EXPECT_EQ(
+          ItemBuilder(shape, 0.9).load(in, [&](ChunkSlot, ChunkSlot) { return packed(*chunk); }),
+          other >= next_item && other <= next_item + shared)
+          << other;
+    }
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ import signal
 import struct
 import subprocess
 import unittest
+import zipfile
 import zlib
 
 import numpy
@@ -24,6 +25,18 @@ def png(pixels):
     rows = b"".join(b"\0" + pixels[y].tobytes() for y in range(height))
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
             chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def torch_script(path, result):
+    """A TorchScript file of a network without parameters that gives `result` of pictures x."""
+    code = ("class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
+            "  def forward(self: __torch__.Net,\n    x: Tensor) -> Tuple[Tensor, Tensor]:\n"
+            f"    return {result}\n")
+    state = b"\x80\x02c__torch__\nNet\n)\x81}X\x08\0\0\0training\x89sb."    # {training: False}
+    with zipfile.ZipFile(path, "w") as file:
+        for name, content in (("version", "3\n"), ("data.pkl", state), ("code/__torch__.py", code),
+                              ("constants.pkl", b"\x80\x02).")):
+            file.writestr(f"net/{name}", content)
 
 
 class PictureTest(RunTest):
@@ -176,6 +189,9 @@ stop: {updates: 8}
         self.assertGreater(last["frechet_distance"], 0)
         self.assertTrue(0 <= last["agreement"] <= 1)
         self.assertGreater(last["real_variance_within_classes"], 0)
+        self.assertEqual(last["features"], str(classifier.directory))
+        self.assertTrue(1 <= last["inception_score"] <= 4, last)    # of four classes
+        self.assertEqual(last["collapsed"], last["variance_share"] < 0.25)
         sheet = run.directory / "samples" / last["samples"]
         self.assertEqual(sheet.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
         out = self.root / "out.png"
@@ -183,6 +199,44 @@ stop: {updates: 8}
         self.assertGreater(out.stat().st_size, 100)
         self.assertIn("there is no class 9", self.troupe("sample", run.directory, "--class", "9", code=2))
         self.assertIn("not of sngan", self.troupe("sample", classifier.directory, code=2))
+
+    def test_a_generator_is_judged_by_a_network_of_the_users_and_its_collapse_is_told(self):
+        random = numpy.random.default_rng(1)    # no generator varies as much as black and white noise
+        for label in ("one", "other"):
+            (self.root / "noise" / label).mkdir(parents=True)
+            for i in range(40):
+                pixels = (255 * random.integers(0, 2, (32, 32, 3))).astype(numpy.uint8)
+                (self.root / "noise" / label / f"{i}.png").write_bytes(png(pixels))
+        self.config.write_text(f"""
+job: sngan
+data: {{kind: image_folder, path: {self.root / "noise"}, augment: {{size: 32, cut: none, evaluation_resize: 0}}}}
+learners: {{threads: 1, metrics_every: 1, publish_every: 1, prefetch: 2}}
+sngan: {{batch: 8, generator_batch: 8, discriminator_steps: 2, generator_width: 8, discriminator_width: 8, samples: 60}}
+evaluation: {{every: 4, epochs: 0}}
+stop: {{updates: 8}}
+""")
+        network = self.root / "means.pt"
+        torch_script(network, "(torch.mean(x, [2, 3]), torch.zeros([torch.size(x, 0), 5]))")
+        run = self.finish_pictures({"sngan.features": network, "sngan.collapse_share": 0.9, "stop.updates": 40,
+                                    "telemetry.every": "50ms"}, "told")
+        last = json.loads((run.directory / "evaluations.jsonl").read_text().splitlines()[-1])
+        self.assertEqual(last["features"], str(network))
+        self.assertGreater(last["frechet_distance"], 100)
+        self.assertAlmostEqual(last["inception_score"], 1)    # of classes that are all alike
+        self.assertNotIn("agreement", last)
+        self.assertTrue(last["collapsed"])
+        self.assertEqual(run.log().count("less than sngan.collapse_share"), 1)    # not at every evaluation
+        self.assertEqual(max(row.get("evaluator/collapsed", 0) for row in run.metrics()), 1)
+        run = self.finish_pictures({"sngan.collapse_share": last["variance_share"] / 2}, "not_told")
+        last = json.loads((run.directory / "evaluations.jsonl").read_text().splitlines()[-1])
+        self.assertFalse(last["collapsed"])
+        self.assertNotIn("frechet_distance", last)
+        self.assertNotIn("less than sngan.collapse_share", run.log())
+        torch_script(network, "(x, torch.zeros([torch.size(x, 0), 5]))")
+        run = self.begin({"sngan.features": network, "stop.updates": 100000}, "refused")
+        self.end(run, 1)
+        self.assertIn("sngan.features: ", run.told())
+        self.assertIn("its features of 2 pictures are [2, 3, 32, 32]", run.told())
 
 
 class Corrupt(PictureTest):

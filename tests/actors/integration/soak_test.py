@@ -117,6 +117,17 @@ class Kills(RunTest):
                 end = first + count
 
 
+class LargeParameters(RunTest):
+    def test_large_parameters_are_no_reason_to_take_a_node_for_dead(self):
+        """Parameter sets of 16 MB, or 256 MB the long way, to actors and evaluator while pings go on."""
+        width = 2000 if FACTOR == 1 else 8000
+        run = self.finish({**self.QUICK, "d4pg.policy": f"[{width}, {width}]", "d4pg.critic": "[32]", "d4pg.batch": 32,
+                           "learners.publish_every": 2, "stop.updates": 8, "evaluation.every": 0}, limit=120)
+        self.assertEqual(self.assert_ledger(run)[0]["version"], 8)
+        self.assertNotIn("does not answer pings", run.log())
+        self.assertNotIn("is started again", run.log())
+
+
 if __name__ == "__main__":
     FACTOR = factor()
     unittest.main()

@@ -72,35 +72,39 @@ TEST(Gemm, BackwardInputIsTransposedWeightTimesGradientTimesSlope) {
     }
 }
 
-TEST(Gemm, BackwardWeightSumsOverItemsAndTouchesOnlyItsRows) {
+// With more items than are transposed at a time, and more members than some of the matrices have
+// panels.
+TEST(Gemm, BackwardWeightSumsOverItemsOverAllMembers) {
   Random random(3);
-  for (const auto& [outputs, inputs, items] : kSizes) {
-    Arena arena;
-    const Matrix gradient = random_matrix(outputs, items, random);
-    const Matrix input = random_matrix(inputs, items, random);
-    const Panels transposed = arena.panels(panels_of(items) * kPanel, inputs);
-    transpose(to_panels(input, arena), transposed, all_panels(items));
-    std::vector<float> weight(static_cast<std::size_t>(outputs * inputs + 1), 9.0F);
-    std::vector<float> bias(static_cast<std::size_t>(outputs + 1), 9.0F);
-    const Range rows{outputs / 3, outputs};
-    linear_backward_weight(to_panels(gradient, arena), transposed, inputs, panels_of(items),
-                           weight.data(), bias.data(), rows);
-    for (std::int64_t o = 0; o < outputs; ++o) {
-      double bias_sum = 0;
-      for (std::int64_t item = 0; item < items; ++item) bias_sum += gradient.at(o, item);
-      ASSERT_NEAR(bias[static_cast<std::size_t>(o)], o < rows.begin ? 9.0 : bias_sum,
-                  tolerance(items));
-      for (std::int64_t i = 0; i < inputs; ++i) {
-        double sum = 0;
-        for (std::int64_t item = 0; item < items; ++item)
-          sum += static_cast<double>(gradient.at(o, item)) * static_cast<double>(input.at(i, item));
-        ASSERT_NEAR(weight[static_cast<std::size_t>(o * inputs + i)], o < rows.begin ? 9.0 : sum,
-                    tolerance(items));
+  std::vector<Size> sizes = kSizes;
+  sizes.push_back({17, 19, (2 * kTransposedPanels + 1) * kPanel - 3});
+  for (const auto& [outputs, inputs, items] : sizes)
+    for (const std::int64_t members : {1, 2, 5}) {
+      Arena arena;
+      const Matrix gradient = random_matrix(outputs, items, random);
+      const Matrix input = random_matrix(inputs, items, random);
+      std::vector<float> weight(static_cast<std::size_t>(outputs * inputs + 1), 9.0F);
+      std::vector<float> bias(static_cast<std::size_t>(outputs + 1), 9.0F);
+      std::vector<float> transposed(kTransposedSize);
+      for (std::int64_t member = 0; member < members; ++member)
+        linear_backward_weight(to_panels(gradient, arena), to_panels(input, arena),
+                               panels_of(items), transposed.data(), weight.data(), bias.data(),
+                               member, members);
+      for (std::int64_t o = 0; o < outputs; ++o) {
+        double bias_sum = 0;
+        for (std::int64_t item = 0; item < items; ++item) bias_sum += gradient.at(o, item);
+        ASSERT_NEAR(bias[static_cast<std::size_t>(o)], bias_sum, tolerance(items));
+        for (std::int64_t i = 0; i < inputs; ++i) {
+          double sum = 0;
+          for (std::int64_t item = 0; item < items; ++item)
+            sum +=
+                static_cast<double>(gradient.at(o, item)) * static_cast<double>(input.at(i, item));
+          ASSERT_NEAR(weight[static_cast<std::size_t>(o * inputs + i)], sum, tolerance(items));
+        }
       }
+      EXPECT_EQ(weight.back(), 9.0F);
+      EXPECT_EQ(bias.back(), 9.0F);
     }
-    EXPECT_EQ(weight.back(), 9.0F);
-    EXPECT_EQ(bias.back(), 9.0F);
-  }
 }
 
 TEST(Gemm, SumItemsMultipliesTwoMatricesElementwise) {
@@ -131,13 +135,13 @@ TEST(Gemm, SplittingPanelsAndRowsChangesNoBit) {
     linear_forward(layer, input, split, Activation::kElu, part);
   EXPECT_EQ(std::memcmp(whole.data, split.data, static_cast<std::size_t>(whole.stride) * 5 * 4), 0);
 
-  const Panels transposed = arena.panels(items, inputs);
-  transpose(input, transposed, {0, 5});
   std::vector<float> one(static_cast<std::size_t>(outputs * inputs)), two = one;
   std::vector<float> bias_one(static_cast<std::size_t>(outputs)), bias_two = bias_one;
-  linear_backward_weight(whole, transposed, inputs, 5, one.data(), bias_one.data(), {0, outputs});
-  for (const Range rows : {Range{0, 10}, Range{10, 11}, Range{11, outputs}})
-    linear_backward_weight(whole, transposed, inputs, 5, two.data(), bias_two.data(), rows);
+  std::vector<float> transposed(kTransposedSize);
+  linear_backward_weight(whole, input, 5, transposed.data(), one.data(), bias_one.data(), 0, 1);
+  for (std::int64_t member = 0; member < 3; ++member)
+    linear_backward_weight(whole, input, 5, transposed.data(), two.data(), bias_two.data(), member,
+                           3);
   EXPECT_EQ(one, two);
   EXPECT_EQ(bias_one, bias_two);
 }

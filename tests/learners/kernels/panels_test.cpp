@@ -51,16 +51,21 @@ TEST(Panels, LoadItemsPutsItemsIntoLanesAndZerosBehindThem) {
 
 TEST(Panels, TransposeSwapsFeaturesAndItems) {
   Random random(2);
-  for (const std::int64_t features : {1L, 7L, kPanel, 2 * kPanel + 3})
-    for (const std::int64_t items : {1L, kPanel + 5}) {
-      Arena arena;
-      const Matrix matrix = random_matrix(features, items, random);
-      const std::int64_t padded = panels_of(items) * kPanel;
-      const Panels from = to_panels(matrix, arena), to = arena.panels(padded, features);
-      transpose(from, to, all_panels(items));
-      for (std::int64_t item = 0; item < padded; ++item)
-        for (std::int64_t f = 0; f < panels_of(features) * kPanel; ++f)
-          ASSERT_EQ(to.at(item, f), f < features && item < items ? matrix.at(f, item) : 0.0F);
+  const std::int64_t features = kPanel + 7, items = 2 * kPanel + 5;
+  Arena arena;
+  const Matrix matrix = random_matrix(features, items, random);
+  const Panels from = to_panels(matrix, arena);
+  for (const Range rows :
+       {Range{0, 1}, Range{0, kPanel}, Range{4, 4 + kPanel}, Range{kPanel, kPanel + 7}})
+    for (const Range panels : {Range{0, 3}, Range{1, 3}}) {
+      std::vector<float> to(static_cast<std::size_t>(panels.size() * kPanel * kPanel), 9.0F);
+      transpose(from, rows, panels, to.data());
+      for (std::int64_t i = 0; i < panels.size() * kPanel; ++i)
+        for (std::int64_t f = 0; f < kPanel; ++f) {
+          const std::int64_t item = panels.begin * kPanel + i;
+          ASSERT_EQ(to[static_cast<std::size_t>(i * kPanel + f)],
+                    f < rows.size() && item < items ? matrix.at(rows.begin + f, item) : 0.0F);
+        }
     }
 }
 

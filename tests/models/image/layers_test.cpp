@@ -220,5 +220,45 @@ TEST(ArrayList, EqualSeedsGiveEqualBitsAndPaddingStaysZero) {
   EXPECT_EQ(list.decays(), (std::vector<bool>{true, false, true}));
 }
 
+// A 3x3 or 1x1 kernel with means of 2 x 2 after it or copies before it, by one kernel and by two
+// operations in turn: values, and gradients of input, weight and bias.
+TEST(Convolution, ResamplingWithinTheKernelIsResamplingBesideIt) {
+  for (const std::int64_t kernel : {1, 3})
+    for (const Resample resample : {Resample::kHalve, Resample::kDouble}) {
+      ArrayList list;
+      const Convolution layer(list, "c",
+                              {.inputs = 3,
+                               .outputs = 5,
+                               .kernel = kernel,
+                               .bias = true,
+                               .resample = resample,
+                               .fill = glorot_uniform(3, 5, kernel * kernel, 1)});
+      Random random(11);
+      ImageArrays arrays(list, random, at::kCPU, at::kDouble);
+      const std::vector<at::Tensor>& parameters = arrays.parameters().parameters();
+      arrays.parameters().constants()[1].copy_(random_tensor({5}, 5));  // a bias that is not 0
+      const Pass pass{parameters, arrays.buffers()};
+      const at::Tensor x = random_tensor({2, 3, 6, 8}, 3).requires_grad_();
+      const auto in_turn = [&] {
+        const at::Tensor wide =
+            resample == Resample::kDouble ? x.repeat_interleave(2, 2).repeat_interleave(2, 3) : x;
+        const at::Tensor out = at::conv2d(wide, parameters[0], parameters[1], 1, kernel / 2);
+        return resample == Resample::kHalve ? at::avg_pool2d(out, 2) : out;
+      };
+      const at::Tensor out = layer(pass, x), expected = in_turn();
+      ASSERT_EQ(out.sizes(), expected.sizes());
+      const at::Tensor slope = random_tensor(out.sizes(), 4);
+      const auto close = [](const at::Tensor& a, const at::Tensor& b) {
+        return (a - b).norm().item<double>() <= 1e-12 * b.norm().item<double>();
+      };
+      EXPECT_TRUE(close(out, expected)) << "kernel " << kernel;
+      const torch::autograd::variable_list inputs = {x, parameters[0], parameters[1]};
+      const auto found = torch::autograd::grad({out}, inputs, {slope});
+      const auto wanted = torch::autograd::grad({expected}, inputs, {slope});
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        EXPECT_TRUE(close(found[i], wanted[i])) << "kernel " << kernel << ", gradient " << i;
+    }
+}
+
 }  // namespace
 }  // namespace troupe::models
