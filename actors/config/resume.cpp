@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "actors/config/checks.hpp"
 #include "actors/config/description.hpp"
 #include "actors/config/printer.hpp"
 #include "actors/config/scalars.hpp"
@@ -53,6 +54,15 @@ Result<ResumedConfig> resume_config(const std::filesystem::path& saved,
             drawn.selector + ", priority_exponent " + text_of(drawn.priority_exponent) +
             "); start a new run in another directory, with its experience: `troupe replay "
             "export` it and set replay.prefill");
+
+  // None where all learners are in sync.
+  const std::int64_t servers = parameter_servers(before->options);
+  if (const std::int64_t others = parameter_servers(resumed->options); servers != others)
+    return fail(ErrorCode::kInvalidArgument,
+                "learners.sync: this run's optimizer state lies with " + std::to_string(servers) +
+                    " parameter servers, not " + std::to_string(others) +
+                    "; a run keeps whether its learners are all in sync, and its number of "
+                    "learners.parameter_servers, so start a new run in another directory");
 
   ResumedConfig result{std::move(*resumed), {}};
   for (const Difference& difference : differences(before->options, now->options)) {

@@ -25,7 +25,8 @@ struct ResumedConfig {
 
 // `saved` is the run directory's config.yaml, `given` the file named on the command line now.
 // Errors of either file as in load_config; kInvalidArgument for what a run keeps for ever: with or
-// without environment actors, and how its saved tables draw (replay.selector, priority_exponent).
+// without environment actors, how its saved tables draw (replay.selector, priority_exponent), and
+// its number of parameter servers.
 Result<ResumedConfig> resume_config(const std::filesystem::path& saved,
                                     const std::filesystem::path& given,
                                     const std::vector<std::string>& overrides = {});

@@ -56,6 +56,14 @@ TEST_F(ResumeTest, SavedTablesKeepTheirPriorities) {
                             {"replay.importance_exponent=1", "replay.priority_exponent=0.5"}));
 }
 
+TEST_F(ResumeTest, OptimizerStateStaysWhereItLies) {
+  const auto resumed = resume_config(
+      saved_, write("config.yaml", "environment: {name: pendulum}\n"),
+      {"learners.sync=parameter_servers", "learners.count=2", "learners.parameter_servers=2"});
+  ASSERT_FALSE(resumed);
+  EXPECT_THAT(resumed.error().message, HasSubstr("lies with 0 parameter servers, not 2"));
+}
+
 TEST_F(ResumeTest, SavedOptionsWinOverAChangedFile) {
   const auto resumed = resume("environment: {name: pendulum}\nseed: 0\nd4pg: {batch: 128}\n");
   EXPECT_EQ(resumed.config.options.learners.learner.d4pg.batch, 64);
