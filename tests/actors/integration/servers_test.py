@@ -90,7 +90,8 @@ class Servers(RunTest):
                      "evaluation.every": 0})
         self.refused({"learners.sync": "all_reduce", "learners.parameter_servers": 0, "stop.actor_steps": 900}, 2,
                      "a run keeps whether its learners are all in sync")
-        self.refused({"learners.parameter_servers": 1, "stop.actor_steps": 900}, 2, "2 parameter servers, not 1")
+        self.refused({"learners.sync": "parameter_servers", "learners.parameter_servers": 1, "stop.actor_steps": 900}, 2,
+                     "2 parameter servers, not 1")
 
     def test_rounds_of_kills_leave_an_exact_ledger(self):
         """Workers and servers at random: the others go on or wait, and every update is counted once."""
