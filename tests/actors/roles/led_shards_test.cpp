@@ -120,8 +120,7 @@ TEST(LedShards, ObeyTheHighestLeadAndTellEachWhatTheOthersDrew) {
   // SPI 1, min size 10, error buffer 6: two samplers that share the ratio; 16 items without a
   // sample.
   const auto sampler = [&](const char* name) {
-    SourceOptions options = source_options(2, {10, 1, 6});
-    options.limiter = GlobalLimiter({10, 1, 6}, true);
+    SourceOptions options = source_options(2, {10, 1, 6}, true);
     options.follows = true;
     return remote_source(shards, options, name);
   };

@@ -9,9 +9,10 @@
 
 namespace troupe::actors::testing {
 
-inline SourceOptions source_options(std::int64_t items,
-                                    replay::LimiterOptions limiter = {1, 0, 0}) {
-  return {.items = items, .ahead = 2, .limiter = GlobalLimiter(limiter), .random = Random(1)};
+inline SourceOptions source_options(std::int64_t items, replay::LimiterOptions limiter = {1, 0, 0},
+                                    bool shared = false) {
+  return {
+      .items = items, .ahead = 2, .limiter = GlobalLimiter(limiter, shared), .random = Random(1)};
 }
 
 // Items past the limiter.
