@@ -16,7 +16,7 @@ at::Tensor zeros(std::int64_t size, const at::TensorOptions& options) {
     return at::zeros({size}, options);
   const auto memory = std::make_shared<AlignedFloats>(static_cast<std::size_t>(size));
   return at::from_blob(
-      memory->data(), {size}, [memory](void*) {}, options);
+      memory->data(), {size}, [memory](void*) {}, options.device(at::kCPU));  // cpu:0 as cpu
 }
 
 }  // namespace

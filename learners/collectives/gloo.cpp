@@ -5,6 +5,8 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <csignal>
+#include <cstdlib>
+#include <mutex>
 #include <string>
 
 #include "models/torch_precompiled.hpp"
@@ -97,11 +99,20 @@ at::Tensor view(std::span<const std::uint8_t> bytes) {
                        {static_cast<std::int64_t>(bytes.size())}, at::kByte);
 }
 
+// c10d's flight recorder keeps the last calls of all groups of a process in one map, without a
+// lock: groups of two threads crash in it (PyTorch 2.11). Nobody reads it here; a user's own
+// setting counts.
+void switch_flight_recorder_off() {
+  static std::once_flag once;
+  std::call_once(once, [] { setenv("TORCH_FR_BUFFER_SIZE", "0", 0); });
+}
+
 class GlooExchange final : public Exchange {
  public:
   GlooExchange(std::shared_ptr<RendezvousClient> rendezvous, int rank, int size,
                const GlooOptions& options)
       : rendezvous_(std::move(rendezvous)), rank_(rank), size_(size) {
+    switch_flight_recorder_off();
     const WithoutBrokenPipes guard;
     auto settings = c10d::ProcessGroupGloo::Options::create(options.timeout);
     settings->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(options.address));

@@ -77,7 +77,7 @@ TEST(BatchMessage, CarriesABatchAndRefusesEveryOtherSize) {
 }
 
 TEST(ShardMessages, SurviveTheWireAndRefuseEveryOtherSize) {
-  const ShardState state{7, 1, 2, 3, 4, 0.1, 0.01, 8, 9, 10};
+  const ShardState state{7, 1, 2, 3, 4, 0.1, 0.01, 8, 10, 9, 11, 12};
   EXPECT_EQ(decode_state(encode_state(state)), state);
   const Grant grant = decode_grant(encode_grant({3, 4, 5, 6})).value();
   EXPECT_EQ(grant.epoch, 4U);

@@ -116,7 +116,7 @@ TEST(RunState, CountsTheUpdatesOfParameterServersOverAllTheirLives) {
                                    "since its last snapshot"));
   world.run().server_said(0, {115, 5});
   EXPECT_EQ(world.run().saved().sent[0], (UpdateCounts{165, 115, 50}));
-  world.run().stop("a test", false, false, world.now());
+  world.run().stop("a test", true, false, world.now());
   world.pass(seconds{30});
   EXPECT_THAT(
       world.told("updates"),
@@ -129,7 +129,7 @@ TEST(RunState, WritesNoCheckpointThatLacksAParameterServer) {
   world.serve_all();
   world.run().learner_leads("learner-0");
   world.end("parameter_server-1", "killed");
-  world.run().stop("a test", false, false, world.now());
+  world.run().stop("a test", true, false, world.now());
   world.pass(seconds{10});
   EXPECT_EQ(world.count<BeginCheckpoint>(), 0);
   EXPECT_GE(world.run().phase(), RunState::Phase::kLeaving);
