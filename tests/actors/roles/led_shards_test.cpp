@@ -129,23 +129,23 @@ TEST(LedShards, ObeyTheHighestLeadAndTellEachWhatTheOthersDrew) {
   std::this_thread::sleep_for(milliseconds{30});
   EXPECT_EQ(inserted(), 0U);  // nobody leads
   one->set_lead(1);
-  // Each draws 2 x 2 ahead and keeps to the band together with the other: 16 + 8.
-  ASSERT_TRUE(eventually([&] { return inserted() >= 24; })) << inserted();
+  // Each fills its three batches of 2 and keeps to the band together with the other: 16 + 12.
+  ASSERT_TRUE(eventually([&] { return inserted() >= 28; })) << inserted();
   std::this_thread::sleep_for(milliseconds{50});
-  EXPECT_EQ(inserted(), 24U);
+  EXPECT_EQ(inserted(), 28U);
   const auto take = [](BatchSource& source) {
     replay::Batch* batch = source.next(kPatience);
     ASSERT_NE(batch, nullptr) << source.waiting_on();
     source.release(batch);
   };
   for (int i = 0; i < 4; ++i) take(*two);
-  EXPECT_TRUE(eventually([&] { return inserted() == 32; })) << inserted();
+  EXPECT_TRUE(eventually([&] { return inserted() == 36; })) << inserted();
   // The lead moves while the first one is away: its leave counts no more, and what it drew does.
   one.reset();
   two->set_lead(2);
   offer(10);
   for (int i = 0; i < 4; ++i) take(*two);
-  EXPECT_TRUE(eventually([&] { return inserted() == 40; })) << inserted();
+  EXPECT_TRUE(eventually([&] { return inserted() == 44; })) << inserted();
   EXPECT_TRUE(eventually([&] { return two->figures().cursor == 16; })) << two->figures().cursor;
 }
 
