@@ -1,5 +1,6 @@
 """What the peers that train and decode share: reading, batches without end, and answers on request."""
 
+import argparse
 import json
 import struct
 import sys
@@ -10,6 +11,18 @@ import torch
 from PIL import Image
 
 WARM_STEPS = 3
+
+
+def training_arguments(doc):
+    """Of a peer that trains: folder, workers, threads; LibTorch is set up by them."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("folder")
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(1)
+    return arguments
 
 
 def answer(step, items=1):

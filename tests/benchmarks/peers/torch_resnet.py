@@ -6,7 +6,6 @@ padded, cut and mirrored by torchvision on Pillow.
 Usage: torch_resnet.py FOLDER --workers N --threads N, as pictures_peer.answer says: steps per second.
 """
 
-import argparse
 
 import torch
 from torch import nn
@@ -50,13 +49,7 @@ def network():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder")
-    parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    torch.manual_seed(1)
+    arguments = pictures_peer.training_arguments(__doc__)
     transform = transforms.Compose([
         transforms.RandomCrop(28, padding=2), transforms.RandomHorizontalFlip(), transforms.ToTensor(),
         transforms.Normalize([0.5, 0.5, 0.5], [0.25, 0.25, 0.25])])

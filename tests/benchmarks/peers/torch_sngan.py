@@ -8,7 +8,6 @@ second. Real and generated pictures go through the discriminator as one batch, a
 rests while the generator steps, as on the other side.
 """
 
-import argparse
 
 import torch
 import torch.nn.functional as F
@@ -91,13 +90,7 @@ class Discriminator(nn.Module):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder")
-    parser.add_argument("--workers", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    torch.manual_seed(1)
+    arguments = pictures_peer.training_arguments(__doc__)
     transform = transforms.Compose([transforms.RandomCrop(32, padding=2), transforms.PILToTensor()])
     data = pictures_peer.Idx(f"{arguments.folder}/idx", transform)
     given = pictures_peer.batches(data, BATCH, arguments.workers)
