@@ -1,6 +1,4 @@
-// How many steps a shard has inserted, in a small file that outlives its process: written before a
-// step is acknowledged, read by the coordinator once the process is gone, however it died, because
-// the shard's last report is older than its last acknowledgement. One writer's thread.
+// How many steps a shard has inserted, in a mark that outlives it (count_mark.hpp).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "envs/spec/result.hpp"
-#include "replay/file.hpp"
+#include "actors/roles/count_mark.hpp"
 
 namespace troupe::actors {
 
@@ -18,10 +15,7 @@ class StepMark {
   // Begins with `steps`; an old file of that name is replaced. kIo names the file.
   static Result<std::unique_ptr<StepMark>> create(const std::filesystem::path& path,
                                                   std::uint64_t steps);
-
-  // Stays when the process is killed, though not when the host is.
-  void set(std::uint64_t steps) const;
-
+  void set(std::uint64_t steps) const { mark_->set({steps}); }
   // nullopt when there is no whole mark.
   static std::optional<std::uint64_t> read(const std::filesystem::path& path);
 
@@ -30,9 +24,9 @@ class StepMark {
                                        std::uint32_t incarnation);
 
  private:
-  explicit StepMark(int descriptor) : file_(descriptor) {}
+  explicit StepMark(std::unique_ptr<CountMark<1>> mark) : mark_(std::move(mark)) {}
 
-  const replay::FileHandle file_;
+  const std::unique_ptr<CountMark<1>> mark_;
 };
 
 }  // namespace troupe::actors

@@ -1,15 +1,12 @@
-// How many updates a parameter server has applied, in a small file that outlives its process:
-// written before an update is answered, read by the coordinator once the process is gone, however
-// it died. One writer's thread.
+// How many updates a parameter server has applied, in a mark that outlives it (count_mark.hpp).
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 
+#include "actors/roles/count_mark.hpp"
 #include "actors/roles/server_ledger.hpp"
-#include "envs/spec/result.hpp"
-#include "replay/file.hpp"
 
 namespace troupe::actors {
 
@@ -18,10 +15,7 @@ class UpdateMark {
   // An old file of that name is replaced. kIo names the file.
   static Result<std::unique_ptr<UpdateMark>> create(const std::filesystem::path& path,
                                                     const ServerLife& life);
-
-  // Both numbers or neither. Stays when the process is killed, though not when the host is.
-  void set(const ServerLife& life) const;
-
+  void set(const ServerLife& life) const { mark_->set({life.version, life.applied}); }
   // nullopt when there is no whole mark.
   static std::optional<ServerLife> read(const std::filesystem::path& path);
 
@@ -30,9 +24,9 @@ class UpdateMark {
                                        std::uint32_t incarnation);
 
  private:
-  explicit UpdateMark(int descriptor) : file_(descriptor) {}
+  explicit UpdateMark(std::unique_ptr<CountMark<2>> mark) : mark_(std::move(mark)) {}
 
-  const replay::FileHandle file_;
+  const std::unique_ptr<CountMark<2>> mark_;
 };
 
 }  // namespace troupe::actors
