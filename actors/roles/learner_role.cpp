@@ -189,10 +189,7 @@ Result<void> LearnerRole::open_source() {
         ShardHost::open(context(), 0, static_cast<std::uint32_t>(options.replay.shards), false);
     if (!host) return tl::unexpected(host.error());
     host_ = std::move(*host);
-    for (const std::string& note : host_->notes()) warn("restore", note);
-    for (const std::string& note : host_->prefilled())
-      caf::anon_send(context().parent, Event{context().node, "info", "prefill", note});
-    host_->serve();
+    host_->serve(context());
     source_ = make_local_source(host_->tables(), *source);
     return {};
   }

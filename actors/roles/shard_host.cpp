@@ -92,7 +92,12 @@ RoleReady ShardHost::ready_message() const {
   return ready;
 }
 
-void ShardHost::serve() {
+void ShardHost::serve(const RoleContext& context) {
+  const auto tell = [&](const char* level, const char* kind, const std::string& text) {
+    caf::anon_send(context.parent, Event{context.node, level, kind, text});
+  };
+  for (const std::string& note : notes_) tell("warning", "restore", note);
+  for (const std::string& note : prefilled_) tell("info", "prefill", note);
   for (const auto& server : servers_)
     threads_.emplace_back([server = server.get()](const std::stop_token& stop) {
       name_thread("shard");

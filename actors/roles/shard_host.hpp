@@ -25,13 +25,10 @@ class ShardHost {
   const std::vector<std::shared_ptr<replay::Table>>& tables() const { return tables_; }
   // For RoleReady: endpoints and the restored counts.
   RoleReady ready_message() const;
-  // Differences between a restored table's options and this run's, and files that were not there.
-  const std::vector<std::string>& notes() const { return notes_; }
-  // What tables began with, from replay.prefill.
-  const std::vector<std::string>& prefilled() const { return prefilled_; }
-
-  // Starts the servers' threads.
-  void serve();
+  // Tells the coordinator what is worth knowing of the start (differences between a restored
+  // table's options and this run's, files that were not there, what replay.prefill brought), then
+  // starts the servers' threads.
+  void serve(const RoleContext& context);
   // Stops them; waiters at the tables return.
   void stop();
 

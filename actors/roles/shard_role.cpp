@@ -17,10 +17,7 @@ class ShardRole final : public RoleBase {
     auto host = ShardHost::open(context(), context().assignment.index, 1, true);
     if (!host) return tl::unexpected(host.error());
     host_ = std::move(*host);
-    for (const std::string& note : host_->notes()) warn("restore", note);
-    for (const std::string& note : host_->prefilled())
-      caf::anon_send(context().parent, Event{context().node, "info", "prefill", note});
-    host_->serve();
+    host_->serve(context());
     ready(host_->ready_message());
     return {};
   }
