@@ -10,7 +10,9 @@ import sys
 import time
 import unittest
 
-from harness import RunTest, factor, wait_until
+import numpy
+
+from harness import SOURCE, RunTest, factor, wait_until
 
 FACTOR = 1
 
@@ -176,6 +178,37 @@ class Servers(RunTest):
         _, more = self.stop(run, updates["rolled_back"])
         for now, then in zip(more["servers"], updates["servers"]):
             self.assertGreater(now["applied"], then["applied"])
+
+
+class Learning(Servers):
+    """What is learnt while parts die."""
+
+    def test_a_pendulum_is_learnt_over_kills(self):
+        chance = random.Random(11)
+        rounds, steps = 2 * FACTOR, 30000
+        run = self.start({"supervision.restarts": 1000, "learners.snapshot_every": "500ms", "telemetry.every": "100ms",
+                          "learners.timeout": "2s", "stop.actor_steps": steps, "evaluation.episodes": 100},
+                         config=SOURCE / "configs" / "pendulum_async.yaml")
+        run.ready(*self.NAMES)
+        for round_number in range(rounds):
+            wait_until(lambda: run.last("actor_steps") > steps * 0.9 * (round_number + 1) / (rounds + 1) or
+                       run.process.poll() is not None, what="the steps before the next kill")
+            name = chance.choice(self.NAMES)
+            before = wait_until(lambda: run.nodes().get(name), what=name)
+            killed = time.monotonic()
+            run.tell(signal.SIGKILL, before[0])
+            wait_until(lambda: run.nodes().get(name, before)[1] > before[1], what=f"a new {name}")
+            run.progressed(1, 1)
+            print(f"round {round_number}: {name} killed, updates and steps go on after "
+                  f"{time.monotonic() - killed:.2f} s", file=sys.stderr)
+        self.assertEqual(run.wait(600), 0, run.told())
+        self.assert_no_trace(run)
+        _, updates = self.ledger(run)
+        self.assertEqual(updates["rolled_back"], self.told_lost(run))
+        returns = numpy.load(run.directory / "evaluations.npz")["results"][-1]
+        self.assertEqual(len(returns), 100)
+        print(f"{rounds} kills, mean return {returns.mean():.1f}", file=sys.stderr)
+        self.assertGreaterEqual(returns.mean(), -200)
 
 
 if __name__ == "__main__":
