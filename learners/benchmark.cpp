@@ -20,34 +20,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kObservation = 17, kAction = 6;
 
-LearnerContext context_of() {
-  LearnerContext context;
-  context.seed = 1;
-  context.spec = {
-      .name = "benchmark",
-      .observations = {{"observation", DType::kF32, {kObservation}}},
-      .action = {.low = std::vector<double>(kAction, -1), .high = std::vector<double>(kAction, 1)}};
-  return context;
-}
-
-replay::Batch batch_for(const Learner& learner) {
-  replay::Batch batch(learner.batch_columns(), learner.batch_size());
-  Random random(2);
-  for (const char* name : {"observation", "next_observation", "reward"})
-    for (float& value : batch.floats(name)) value = static_cast<float>(random.normal());
-  for (float& value : batch.floats("action")) value = static_cast<float>(random.uniform(-1, 1));
-  for (float& value : batch.floats("discount")) value = 0.95F;
-  for (float& value : batch.floats("weight")) value = 1;
-  return batch;
-}
-
 // A learner with its batch, updated again and again.
 class Subject {
  public:
   static Result<std::unique_ptr<Subject>> make(int threads) {
     LearnerOptions options;
     options.threads = threads;
-    Result<std::unique_ptr<Learner>> learner = make_learner("d4pg", options, context_of());
+    Result<std::unique_ptr<Learner>> learner = make_learner("d4pg", options, benchmark_context());
     if (!learner) return tl::unexpected(learner.error());
     return std::unique_ptr<Subject>(new Subject(*std::move(learner)));
   }
@@ -67,7 +46,7 @@ class Subject {
 
  private:
   explicit Subject(std::unique_ptr<Learner> learner)
-      : learner_(std::move(learner)), batch_(batch_for(*learner_)) {}
+      : learner_(std::move(learner)), batch_(benchmark_batch(*learner_)) {}
   std::unique_ptr<Learner> learner_;
   replay::Batch batch_;
 };
@@ -207,6 +186,27 @@ Result<void> validate(const LearnerBenchmarkOptions& options) {
 }
 
 }  // namespace
+
+LearnerContext benchmark_context() {
+  LearnerContext context;
+  context.seed = 1;
+  context.spec = {
+      .name = "benchmark",
+      .observations = {{"observation", DType::kF32, {kObservation}}},
+      .action = {.low = std::vector<double>(kAction, -1), .high = std::vector<double>(kAction, 1)}};
+  return context;
+}
+
+replay::Batch benchmark_batch(const Learner& learner) {
+  replay::Batch batch(learner.batch_columns(), learner.batch_size());
+  Random random(2);
+  for (const char* name : {"observation", "next_observation", "reward"})
+    for (float& value : batch.floats(name)) value = static_cast<float>(random.normal());
+  for (float& value : batch.floats("action")) value = static_cast<float>(random.uniform(-1, 1));
+  for (float& value : batch.floats("discount")) value = 0.95F;
+  for (float& value : batch.floats("weight")) value = 1;
+  return batch;
+}
 
 Result<LearnerBenchmarkReport> run_learner_benchmark(const LearnerBenchmarkOptions& options) {
   if (Result<void> valid = validate(options); !valid) return tl::unexpected(valid.error());

@@ -32,8 +32,14 @@
 #include <vector>
 
 #include "envs/spec/result.hpp"
+#include "learners/learner.hpp"
 
 namespace troupe::learners {
+
+// What the reference learner is made for, 17 numbers observed and 6 of an action, and a batch of
+// random numbers for it, of as many items as it takes.
+LearnerContext benchmark_context();
+replay::Batch benchmark_batch(const Learner& learner);
 
 struct LearnerBenchmarkOptions {
   // Short rounds, many of them: what else the machine does changes from second to second.

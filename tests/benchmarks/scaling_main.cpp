@@ -3,19 +3,29 @@
 //   speed-up(G) = G (1 + R) / (1 + G R).
 // Prints one JSON object.
 //
-// stub: replicas that wait T_C / G and a fixed overhead as if they computed, so that more replicas
-//       than cores can be measured; R is taken from the step of one.
-// real: a network on a global batch of 256, one replica, two threads, two processes; R is what the
-//       lemma makes of the measured speed-up.
+// stub:    replicas that wait T_C / G and a fixed overhead as if they computed, so that more
+// replicas
+//          than cores can be measured; R is taken from the step of one.
+// d4pg:    the reference learner, one thread a replica, as two replicas of a process and as two
+//          processes. `more`: each has a batch of 256, and two processes that run the step's matrix
+//          products, each on the fastest library, show what the machine allows. `same`: a global
+//          batch of 256; R is taken from one replica's steps on 256 and on 128 items.
+// overlap: a network of four layers under autograd, gradients averaged at the end of the backward
+//          pass, or in buckets during it.
+// All of it in children that take turns, so that no round has a neighbour; medians of the rounds.
 #include <ATen/Parallel.h>
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "learners/benchmark.hpp"
+#include "learners/benchmark_roof.hpp"
+#include "learners/learner.hpp"
 #include "learners/replicas/local_processes.hpp"
 #include "learners/replicas/replicator.hpp"
 #include "models/torch_precompiled.hpp"
@@ -27,17 +37,24 @@ using Json = nlohmann::ordered_json;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
 constexpr double kCompute = 80, kOverhead = 8;  // ms of the stub
+constexpr std::size_t kRounds = 9;
 
 double lemma(double replicas, double overhead) {
   return replicas * (1 + overhead) / (1 + replicas * overhead);
 }
 
-// Median milliseconds of a step, after three that do not count.
-double step_time(Replicator& replicator, int steps) {
+template <class T>
+void check(const Result<T>& result) {
+  if (!result) throw std::runtime_error(result.error().message);
+}
+
+// Milliseconds of `step`, the middle of `steps` after three that do not count.
+template <class Step>
+double median_time(int steps, Step step) {
   std::vector<double> times;
   for (int i = -3; i < steps; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    if (const auto done = replicator.step(); !done) throw std::runtime_error(done.error().message);
+    step();
     const Milliseconds spent = std::chrono::steady_clock::now() - start;
     if (i >= 0) times.push_back(spent.count());
   }
@@ -75,51 +92,157 @@ ReplicaFunction network() {
   };
 }
 
-double measured(const ReplicaFunction& model, int replicas, const Processes& processes, int steps) {
+double replicated(const ReplicaFunction& model, const ReplicationOptions& options,
+                  const Processes& processes, int steps) {
   at::set_num_threads(1);
-  const auto replicator = Replicator::make({.replicas = replicas}, processes, model);
+  const auto replicator = Replicator::make(options, processes, model);
   if (!replicator) throw std::runtime_error(replicator.error().message);
-  return step_time(**replicator, steps);
+  return median_time(steps, [&] { check((*replicator)->step()); });
 }
 
-double in_two_processes() {
+// The reference learner; `index` of `processes` that train together, `items` for each replica.
+double d4pg(int index, int processes, const std::shared_ptr<RequestLink>& link,
+            std::int64_t replicas, std::int64_t items) {
+  LearnerOptions options;
+  options.replicas = replicas;
+  options.d4pg.batch = items * replicas * processes;
+  const auto learner = make_learner("d4pg", options, benchmark_context());
+  check(learner);
+  if (processes > 1)
+    check((*learner)->join({.rank = index, .size = processes, .rendezvous = link}));
+  const replay::Batch batch = benchmark_batch(**learner);
+  return median_time(60, [&] { check((*learner)->update(batch)); });
+}
+
+// The reference step's products, one after the other.
+double products() {
+  at::set_num_threads(1);
+  double seconds = 0;
+  for (const Product& product : reference_products())
+    seconds += product.count * time_product(product, 9).seconds;
+  return seconds * 1000;
+}
+
+using Work = std::function<double(int index, const std::shared_ptr<RequestLink>& link)>;
+
+// The longest of what the works of `count` children return, which begin together.
+double in_children(int count, const Work& work) {
   const auto table = std::make_shared<RendezvousTable>();
   const auto ended = run_local_processes(
-      2,
-      [](int index, std::shared_ptr<RequestLink> link) {
-        const std::string time = std::to_string(
-            measured(network(), 1, {.index = index, .count = 2, .rendezvous = link}, 200));
-        RendezvousClient client(link, "", std::chrono::seconds(10));
+      count,
+      [&](int index, std::shared_ptr<RequestLink> link) {
+        RendezvousClient client(link, "scaling/", std::chrono::seconds(30));
+        for (auto here = client.add("here", 1); here && *here < count; here = client.add("here", 0))
+          std::this_thread::sleep_for(Milliseconds(1));
+        const std::string time = std::to_string(work(index, link));
         return client.set("time" + std::to_string(index), {time.begin(), time.end()}) ? 0 : 1;
       },
       {.answer = [&](std::span<const std::uint8_t> request) { return table->handle(request); }});
-  for (const LocalProcess& process : ended)
-    if (!process.clean()) throw std::runtime_error("a process failed");
-  RendezvousClient client(make_local_link(table), "", std::chrono::seconds(1));
-  const auto time = client.get("time0", std::chrono::seconds(1));
-  if (!time) throw std::runtime_error(time.error().message);
-  return std::stod(std::string(time->begin(), time->end()));
+  double longest = 0;
+  RendezvousClient client(make_local_link(table), "scaling/", std::chrono::seconds(1));
+  for (int index = 0; index < count; ++index) {
+    if (!ended[static_cast<std::size_t>(index)].clean()) throw std::runtime_error("a child failed");
+    const auto time = client.get("time" + std::to_string(index), std::chrono::seconds(1));
+    check(time);
+    longest = std::max(longest, std::stod(std::string(time->begin(), time->end())));
+  }
+  return longest;
 }
 
-Json real() {
-  const double processes = in_two_processes();  // first: a fork has to have one thread
-  const double one = measured(network(), 1, {}, 200), threads = measured(network(), 2, {}, 200);
-  const auto gain = [&](double time) {
-    const double efficiency = one / time / 2;
-    return Json{{"step_ms", time},
-                {"speed_up", one / time},
-                {"overhead_over_compute", (1 - efficiency) / (2 * efficiency - 1)}};
+// Milliseconds by name, a value for each round.
+using Times = std::map<std::string, std::vector<double>>;
+
+double middle(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Of each round times.at(one) / times.at(two) * work: how much more is done in the same time.
+Json gain(const Times& times, const std::string& one, const std::string& two, double work) {
+  std::vector<double> gains;
+  for (std::size_t round = 0; round < times.at(one).size(); ++round)
+    gains.push_back(work * times.at(one)[round] / times.at(two)[round]);
+  std::sort(gains.begin(), gains.end());
+  return {{"step_ms", middle(times.at(two))},
+          {"min", gains.front()},
+          {"speed_up", middle(gains)},
+          {"max", gains.back()},
+          {"efficiency", middle(gains) / 2}};
+}
+
+Json of_d4pg() {
+  Times times;
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    const auto take = [&](const std::string& name, int processes, const Work& work) {
+      times[name].push_back(in_children(processes, work));
+    };
+    const auto learner = [](int processes, std::int64_t replicas, std::int64_t items) {
+      return [=](int index, const std::shared_ptr<RequestLink>& link) {
+        return d4pg(index, processes, link, replicas, items);
+      };
+    };
+    const auto list = [](int, const std::shared_ptr<RequestLink>&) { return products(); };
+    take("products", 1, list);
+    take("products twice", 2, list);
+    for (const std::int64_t items : {128, 256}) {
+      const std::string each = " of " + std::to_string(items);
+      take("one" + each, 1, learner(1, 1, items));
+      take("threads" + each, 1, learner(1, 2, items));
+      take("processes" + each, 2, learner(2, 1, items));
+    }
+  }
+  // Of each round, of what the machine allows just then.
+  const auto share = [&](const std::string& two) {
+    std::vector<double> shares;
+    for (std::size_t round = 0; round < kRounds; ++round)
+      shares.push_back(times["one of 256"][round] / times[two][round] *
+                       times["products twice"][round] / times["products"][round]);
+    return middle(shares);
   };
-  return {
-      {"one_replica_ms", one}, {"two_threads", gain(threads)}, {"two_processes", gain(processes)}};
+  const double whole = middle(times["one of 256"]), half = middle(times["one of 128"]);
+  const double compute = 2 * (whole - half);
+  return {{"one_ms", whole},
+          {"two_threads_over_gemm_processes", share("threads of 256")},
+          {"two_processes_over_gemm_processes", share("processes of 256")},
+          {"more",
+           {{"two_gemm_processes", gain(times, "products", "products twice", 2)},
+            {"two_threads", gain(times, "one of 256", "threads of 256", 2)},
+            {"two_processes", gain(times, "one of 256", "processes of 256", 2)}}},
+          {"same",
+           {{"lemma", lemma(2, (whole - compute) / compute)},
+            {"two_threads", gain(times, "one of 256", "threads of 128", 1)},
+            {"two_processes", gain(times, "one of 256", "processes of 128", 1)}}}};
 }
 
-int run() {
-  const Json of_network = real();
+Json of_overlap() {
+  Times times;
+  for (std::size_t round = 0; round < kRounds; ++round)
+    for (const std::int64_t bucket : {std::int64_t{0}, std::int64_t{128} << 10}) {
+      const std::string name = bucket == 0 ? " at the end" : " in buckets";
+      const auto step = [=](int processes, std::int64_t replicas) {
+        return [=](int index, const std::shared_ptr<RequestLink>& link) {
+          return replicated(network(), {.replicas = replicas, .bucket_bytes = bucket},
+                            {.index = index, .count = processes, .rendezvous = link}, 200);
+        };
+      };
+      times["one" + name].push_back(in_children(1, step(1, 1)));
+      times["threads" + name].push_back(in_children(1, step(1, 2)));
+      times["processes" + name].push_back(in_children(2, step(2, 1)));
+    }
+  Json all;
+  for (const std::string name : {" at the end", " in buckets"})
+    for (const std::string how : {"threads", "processes"})
+      all["two " + how + name] = gain(times, "one at the end", how + name, 1);
+  return all;
+}
+
+Json of_stubs(double& worst) {
   Json steps = Json::array();
-  double one = 0, worst = 0;
+  double one = 0;
   for (const int replicas : {1, 2, 3, 4, 6, 8}) {
-    const double time = measured(stub(), replicas, {}, 15);
+    const double time = in_children(1, [=](int, const std::shared_ptr<RequestLink>&) {
+      return replicated(stub(), {.replicas = replicas}, {}, 15);
+    });
     if (replicas == 1) one = time;
     const double predicted = lemma(replicas, (one - kCompute) / kCompute);
     worst = std::max(worst, std::abs(one / time / predicted - 1));
@@ -128,13 +251,22 @@ int run() {
                      {"speed_up", one / time},
                      {"lemma", predicted}});
   }
-  const Json report = {{"name", "scaling"},
-                       {"stub", steps},
-                       {"real", of_network},
-                       {"ratios",
-                        {{"stub_worst_error", worst},
-                         {"two_threads", of_network["two_threads"]["speed_up"]},
-                         {"two_processes", of_network["two_processes"]["speed_up"]}}}};
+  return steps;
+}
+
+int run() {
+  double worst = 0;
+  const Json stubs = of_stubs(worst), learners = of_d4pg(), overlap = of_overlap();
+  const Json report = {
+      {"name", "scaling"},
+      {"rounds", kRounds},
+      {"stub", stubs},
+      {"d4pg", learners},
+      {"overlap", overlap},
+      {"ratios",
+       {{"stub_worst_error", worst},
+        {"two_threads_over_gemm_processes", learners["two_threads_over_gemm_processes"]},
+        {"two_processes_over_gemm_processes", learners["two_processes_over_gemm_processes"]}}}};
   std::printf("%s\n", report.dump().c_str());
   return 0;
 }
