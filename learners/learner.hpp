@@ -14,6 +14,7 @@
 #include "envs/spec/result.hpp"
 #include "envs/spec/spec.hpp"
 #include "learners/collectives/request_link.hpp"
+#include "learners/data/picture_batch.hpp"
 #include "learners/options.hpp"
 #include "models/inference/parameter_set.hpp"
 #include "replay/batch.hpp"
@@ -84,6 +85,13 @@ class Learner {
   // Whether every learner of the group has said `ready` in this round: they call it together, and
   // who waits for its data says false, so that nobody takes it for dead. Errors as of update().
   virtual Result<bool> all_ready(bool ready) { return ready; }
+  // Of learners from pictures, called by all of a group together: what rank 0 has in turn, null
+  // while that is nothing, comes to every other learner, whole; update() takes this one's rows of
+  // it. What comes back lives until the next call. Errors as of update().
+  virtual Result<const data::PictureBatch*> share(const data::PictureBatch* batch) { return batch; }
+  // Where such a learner is in its data set goes with its state: join() agrees on both.
+  virtual void set_place(const data::DataPlace& /*place*/) {}
+  virtual data::DataPlace place() const { return {}; }
   // After each join() and update(), by every learner of the group, until it returns true: only then
   // do its version and parameters count. False: a parameter server does not answer now. Waits
   // no longer than options.timeout. Errors as of update().

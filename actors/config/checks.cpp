@@ -165,8 +165,8 @@ void check_several_learners(const RunOptions& options, Lines& lines) {
                     "learners.replicas: " +
                     text(options.learners.count));
   }
-  if (options.job != "d4pg" && !is_asynchronous(options)) {
-    lines.push_back(count + ", but the job " + options.job + " has nothing that could be in step");
+  if (options.job == "null" && !is_asynchronous(options)) {
+    lines.push_back(count + ", but the job null has nothing that could be in step");
   }
   if (is_prioritised(options) && options.replay.importance_exponent > 0 &&
       options.learners.count > sync_groups(options) && options.replay.weight_scale == "batch") {
@@ -209,14 +209,15 @@ void check_network(const RunOptions& options, Lines& lines) {
       schedule.updates == 0 && (options.stop.epochs > 0 || options.stop.updates > 0))
     schedule.updates = std::max(schedule.warm_up, schedule.decay_from) + 1;
   const learners::LearnerOptions& learner = ended.learners.learner;
+  const std::int64_t replicas = options.learners.count * learner.replicas;
   if (options.job == "sngan") {
-    if (auto valid = check(learner.sngan, learner.replicas, options.data.augment.size); !valid)
+    if (auto valid = check(learner.sngan, replicas, options.data.augment.size); !valid)
       lines.push_back("sngan." + valid.error().message);
     return;
   }
   const auto channels = static_cast<std::int64_t>(
       std::max({std::size_t{1}, learner.resnet.mean.size(), learner.resnet.deviation.size()}));
-  if (auto valid = check(learner.resnet, learner.replicas, channels); !valid)
+  if (auto valid = check(learner.resnet, replicas, channels); !valid)
     lines.push_back("resnet." + valid.error().message);
 }
 

@@ -74,6 +74,7 @@ inline std::int64_t parameter_servers(const RunOptions& options) {
 // Whether shards have processes of their own: asked for, or because there are several learners, of
 // which none may take the replay with it.
 inline bool shards_apart(const RunOptions& options) {
+  if (learns_from_pictures(options)) return false;
   return options.replay.placement == "own" ||
          (options.replay.placement == "auto" && learns_in_groups(options));
 }

@@ -103,7 +103,10 @@ void on_ready(Self self, const RoleReady& ready) {
     log_error(kName, ready.node + " sent an unreadable state: " + error.what());
     return;
   }
-  place(state.peers.shard_endpoints, ready.first_shard, ready.data_endpoints);
+  if (!learns_from_pictures(state.setup->options))
+    place(state.peers.shard_endpoints, ready.first_shard, ready.data_endpoints);
+  else if (!ready.data_endpoints.empty())
+    state.picture_endpoints[ready.node] = ready.data_endpoints.front();
   place(state.peers.sample_endpoints, ready.first_shard, ready.sample_endpoints);
   if (!ready.parameter_endpoint.empty())
     state.learner_endpoints[ready.node] = ready.parameter_endpoint;
@@ -159,12 +162,13 @@ void withdraw(Self self, const std::string& node, std::uint32_t incarnation) {
       state.peers.sample_endpoints[plan.index].clear();
     } else if (plan.role == "learner") {
       state.learner_endpoints.erase(node);
+      state.picture_endpoints.erase(node);
       if (state.groups)
         state.groups
             ->of(static_cast<std::size_t>(group_of_learner(state.setup->options, plan.index)))
             .ended(node, Clock::now());
       lead(self);
-      if (!shards_apart(state.setup->options))
+      if (!shards_apart(state.setup->options) && !learns_from_pictures(state.setup->options))
         for (std::string& endpoint : state.peers.shard_endpoints) endpoint.clear();
     } else if (plan.role == "parameter_server") {
       take_update_mark(self, plan, incarnation);

@@ -67,9 +67,13 @@ void broadcast_peers(Self self) {
 void lead(Self self) {
   CoordinatorState& state = self->state;
   const std::string leader = state.groups ? state.groups->leader() : "learner-0";
-  const auto endpoint = state.learner_endpoints.find(leader);
-  state.peers.parameter_endpoint =
-      endpoint == state.learner_endpoints.end() ? "" : endpoint->second;
+  const auto of_leader = [&](const std::map<std::string, std::string>& endpoints) {
+    const auto found = endpoints.find(leader);
+    return found == endpoints.end() ? std::string() : found->second;
+  };
+  state.peers.parameter_endpoint = of_leader(state.learner_endpoints);
+  if (learns_from_pictures(state.setup->options))
+    state.peers.shard_endpoints = {of_leader(state.picture_endpoints)};
   if (!state.groups) return;
   if (state.peers.leader != leader) {
     ++state.peers.lead;

@@ -39,6 +39,7 @@ struct CoordinatorState {
   std::map<std::string, std::string> shown;  // node states told to the hub
   Peers peers;
   std::map<std::string, std::string> learner_endpoints;  // of parameters, by node
+  std::map<std::string, std::string> picture_endpoints;  // where learners take pictures, likewise
   std::optional<LearnerGroups> groups;                   // of learners that train in groups
   // Of each group's present generation.
   std::vector<std::shared_ptr<learners::RendezvousTable>> rendezvous;
@@ -71,7 +72,7 @@ void take_server_report(CoordinatorSelf self, const nlohmann::json& counters,
                         const nlohmann::json& gauges);
 // To every node.
 void broadcast_peers(CoordinatorSelf self);
-// The learner that counts for the run, and where it serves its parameters.
+// The learner that counts for the run, and where it serves its parameters and takes pictures.
 void lead(CoordinatorSelf self);
 // What a node served is gone with it. Before RunState::node_ended.
 void withdraw(CoordinatorSelf self, const std::string& node, std::uint32_t incarnation);

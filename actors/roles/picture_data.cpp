@@ -17,24 +17,6 @@ tl::unexpected<Error> refuse(const std::string& what) {
   return fail(ErrorCode::kInvalidArgument, "data: " + what);
 }
 
-// What is left of an epoch must still go to every replica where they share statistics.
-Result<void> check_last_batch(const RunOptions& options, std::int64_t size) {
-  const auto& learner = options.learners.learner;
-  const bool generates = options.job == "sngan";
-  const bool shares = learner.resnet.batch_norm == "global" && learner.replicas > 1;
-  const std::int64_t each = generates ? learner.sngan.discriminator_steps
-                            : shares  ? learner.resnet.accumulate
-                                      : 0;
-  const std::int64_t rest = size % pictures_per_update(options);
-  if (rest == 0 || rest >= learner.replicas * each) return {};
-  return refuse(
-      "the last update of an epoch has " + std::to_string(rest) + " of " + std::to_string(size) +
-      " pictures, but " + std::to_string(learner.replicas) + " replicas want " +
-      std::to_string(each) + " each at least (" +
-      (generates ? "sngan.discriminator_steps" : "resnet.accumulate, with batch_norm: global") +
-      "); choose another batch");
-}
-
 }  // namespace
 
 Result<PictureSet> open_pictures(const RunOptions& options, data::Split split) {
@@ -65,12 +47,11 @@ Result<PictureSets> open_checked_pictures(const RunOptions& options) {
   const learners::PictureSpec spec = picture_spec(options, *sets.training);
   const RunOptions resolved = with_epochs_as_updates(options, sets.training->size());
   if (options.job == "resnet")
-    if (auto good = check(resolved.learners.learner.resnet, options.learners.learner.replicas,
-                          spec.channels);
+    if (auto good =
+            check(resolved.learners.learner.resnet,
+                  options.learners.count * options.learners.learner.replicas, spec.channels);
         !good)
       return fail(good.error().code, "resnet." + good.error().message);
-  if (auto good = check_last_batch(options, sets.training->size()); !good)
-    return tl::unexpected(good.error());
   return sets;
 }
 

@@ -1,11 +1,14 @@
 // The learner actor of a job on pictures: leases positions to data actors, takes whole batches in
-// order, updates, commits, publishes. An update that is not finite is counted, and its pictures are
-// committed with it: they would only fail again. A detached actor: one update per message to
-// itself; a thread of its own serves the data actors.
+// order, updates, commits, publishes. Of several learners the one that leads does so and gives
+// every batch to the others; where they are in the data set goes with their state, so that whoever
+// leads next begins there. An update that is not finite is counted, and its pictures are committed
+// with it: they would only fail again. A detached actor: one update per message to itself; a thread
+// of its own serves the data actors.
 #include <nlohmann/json.hpp>
 
 #include "actors/config/checks.hpp"
 #include "actors/roles/finite_updates.hpp"
+#include "actors/roles/learner_seat.hpp"
 #include "actors/roles/parameter_feed.hpp"
 #include "actors/roles/picture_data.hpp"
 #include "actors/roles/picture_server.hpp"
@@ -21,6 +24,7 @@ using std::chrono::milliseconds;
 namespace data = learners::data;
 
 constexpr milliseconds kWaitForBatch{5};
+constexpr int kMostJoins = 20;  // groups in a row that came to nothing before it gives up
 constexpr const char *kFeedFile = "pictures.state", *kClassesFile = "classes.json";
 
 class PictureLearnerRole final : public RoleBase {
@@ -28,35 +32,38 @@ class PictureLearnerRole final : public RoleBase {
   using RoleBase::RoleBase;
 
   Result<void> start() override {
-    return make_learner().and_then([this] { return open_feed(); }).and_then([this] {
-      return open_parameters();
+    return make_learner().and_then([this] { return restore(); }).and_then([this] {
+      return open_channels();
     });
   }
 
   void peers(const Peers& peers) override {
-    for (std::uint32_t i = 0; i < peers.ended_actors.size(); ++i)
-      if (peers.ended_actors[i] > 0) feed_->end({i, peers.ended_actors[i]});
+    ended_ = peers.ended_actors;
+    if (feed_) end_actors(*feed_);
+    if (seat_) seat_->peers(peers);
+  }
+
+  void group(const GroupFormed& group) override {
+    if (seat_) seat_->told(group);
   }
 
   Result<void> work() override {
     parameters_->serve(milliseconds{0});
-    if (has_finished()) {
-      blocked_.set("stop");
-      std::this_thread::sleep_for(kWaitForBatch);
-      report();
-      return {};
+    if (seat_ && seat_->has_news()) return change_group();
+    if (seat_ && !seat_->stands()) {
+      seat_->ask_again();
+      return idle("group");
     }
+    if (has_finished()) return idle("stop");
     blocked_.set("pictures");
-    const data::PictureBatch* batch = feed_->next(kWaitForBatch);
-    if (batch == nullptr) {
-      report();
-      return {};
+    const auto batch = learner_->share(leads() ? feed_->next(kWaitForBatch) : nullptr);
+    if (!batch) return group_over(batch.error());
+    if (*batch != nullptr) {
+      blocked_.set("");
+      if (auto updated = update(**batch); !updated) return updated;
     }
-    blocked_.set("");
-    auto updated = update(*batch);
-    if (updated) feed_->commit();
     report();
-    return updated;
+    return {};
   }
 
   // Between two updates: what the parameters have learnt from is what the feed has committed.
@@ -65,7 +72,7 @@ class PictureLearnerRole final : public RoleBase {
     const std::string state = nlohmann::json{{"version", learner_->version()}}.dump();
     auto files = learner_->snapshot();
     if (!files) return parts_written(request.checkpoint, tl::unexpected(files.error()), state);
-    files->push_back({kFeedFile, feed_->save()});
+    files->push_back({kFeedFile, feed_at(learner_->place())->save()});
     const std::string names = nlohmann::json{{"classes", classes_}}.dump();
     files->push_back({kClassesFile, {names.begin(), names.end()}});
     write_parts_later(request, std::move(*files), state);
@@ -73,7 +80,7 @@ class PictureLearnerRole final : public RoleBase {
 
   void stop() override {
     server_thread_ = {};
-    feed_.reset();
+    set_feed(nullptr);
   }
 
  private:
@@ -100,30 +107,82 @@ class PictureLearnerRole final : public RoleBase {
                     .pictures = picture_spec(options, **set)});
     if (!learner) return tl::unexpected(learner.error());
     learner_ = std::move(*learner);
+    if (learns_in_groups(options)) seat_.emplace(context(), *learner_, EnvSpec{});
     if (context().assignment.restore_directory.empty()) return {};
-    auto loaded = learner_->load(context().assignment.restore_directory);
-    first_version_ = learner_->version();
-    return loaded;
+    return learner_->load(context().assignment.restore_directory);
   }
 
-  Result<void> open_feed() {
-    feed_ = std::make_shared<data::PictureFeed>(feed_options_);
-    if (const std::string& from = context().assignment.restore_directory; !from.empty()) {
-      const auto bytes = read_file(std::filesystem::path(from) / kFeedFile);
-      if (!bytes) return tl::unexpected(bytes.error());
-      if (auto loaded = feed_->load(*bytes); !loaded) return loaded;
-    }
-    auto server = PictureServer::open(feed_, context().channel_endpoint("pictures"));
-    if (!server) return tl::unexpected(server.error());
-    server_ = std::move(*server);
+  // The learner's place in the data set, of a run that goes on.
+  Result<void> restore() {
+    const std::string& from = context().assignment.restore_directory;
+    if (from.empty()) return {};
+    const auto bytes = read_file(std::filesystem::path(from) / kFeedFile);
+    if (!bytes) return tl::unexpected(bytes.error());
+    data::PictureFeed feed(feed_options_);
+    return feed.load(*bytes).map([&] { learner_->set_place(feed.place()); });
+  }
+
+  std::shared_ptr<data::PictureFeed> feed_at(const data::DataPlace& place) const {
+    auto feed = std::make_shared<data::PictureFeed>(feed_options_);
+    feed->begin_at(place);
+    return feed;
+  }
+
+  void end_actors(data::PictureFeed& feed) const {
+    for (std::uint32_t i = 0; i < ended_.size(); ++i)
+      if (ended_[i] > 0) feed.end({i, ended_[i]});
+  }
+
+  void set_feed(std::shared_ptr<data::PictureFeed> feed) {
+    feed_ = std::move(feed);
+    if (feed_) end_actors(*feed_);
+    if (server_) server_->set_feed(feed_);
+  }
+
+  bool leads() const { return !seat_ || seat_->leads(); }
+
+  Result<void> idle(const char* reason) {
+    blocked_.set(reason);
+    report();
+    std::this_thread::sleep_for(kWaitForBatch);
     return {};
   }
 
-  Result<void> open_parameters() {
+  Result<void> change_group() {
+    board().enter("joining the other learners, at update", learner_->version());
+    auto joined = seat_->join();
+    board().leave();
+    if (!joined && ++failed_joins_ >= kMostJoins) return joined;
+    if (!joined) return {};
+    failed_joins_ = 0;
+    if (!leads()) {
+      set_feed(nullptr);
+      return {};
+    }
+    // Leases of what was not delivered to the feed before this one are void.
+    feed_options_.learner_epoch = seat_->group().generation;
+    if (!feed_ || feed_->place() != learner_->place()) set_feed(feed_at(learner_->place()));
+    parameters_->publish(learner_->parameters());
+    return {};
+  }
+
+  // An error of a learner that trains alone is its own.
+  Result<void> group_over(const Error& error) {
+    if (!seat_) return tl::unexpected(error);
+    seat_->over(error.message);
+    return {};
+  }
+
+  Result<void> open_channels() {
+    auto pictures = PictureServer::open(data::picture_signature(feed_options_),
+                                        context().channel_endpoint("pictures"));
+    if (!pictures) return tl::unexpected(pictures.error());
+    server_ = std::move(*pictures);
+    if (!seat_) set_feed(feed_at(learner_->place()));
     auto server = ParameterServer::open(context().channel_endpoint("parameters"));
     if (!server) return tl::unexpected(server.error());
     parameters_ = std::move(*server);
-    parameters_->publish(learner_->parameters());
+    if (leads()) parameters_->publish(learner_->parameters());
     RoleReady message;
     message.data_endpoints = {server_->endpoint()};
     message.parameter_endpoint = parameters_->endpoint();
@@ -133,68 +192,103 @@ class PictureLearnerRole final : public RoleBase {
       while (!stop.stop_requested()) server->serve(kWaitForBatch);
     });
     ready(std::move(message));
+    if (seat_) seat_->over("");
     return {};
   }
 
   Result<void> update(const data::PictureBatch& batch) {
-    board().enter("update", learner_->version());
+    const std::uint64_t before = learner_->version();
+    board().enter("update", before);
     auto updated = learner_->update(batch.batch);
     board().leave();
-    if (!updated) {
-      if (updated.error().code != ErrorCode::kNotFinite) return tl::unexpected(updated.error());
-      const auto first = finite_.failed(updated.error());
-      if (!first) return tl::unexpected(first.error());
-      if (*first) warn("not_finite_update", updated.error().message);
-      return {};
-    }
+    // Made, even if the group failed at what followed.
+    const bool made = learner_->version() > before;
+    if (!made && updated.error().code != ErrorCode::kNotFinite) return group_over(updated.error());
+    if (made) count(batch);
+    commit(batch);
+    if (!made) return not_finite(updated.error());
     finite_.good();
-    pictures_ += static_cast<std::uint64_t>(batch.batch.items());
+    if (!updated) return group_over(updated.error());
+    compared_ += updated->compared ? 1 : 0;
     for (auto& [name, value] : updated->metrics) metrics_[name] = value;
     const auto every = static_cast<std::uint64_t>(context().options.learners.learner.publish_every);
-    if (updated->version % every == 0) parameters_->publish(learner_->parameters());
+    if (leads() && updated->version % every == 0) parameters_->publish(learner_->parameters());
+    return {};
+  }
+
+  void count(const data::PictureBatch& batch) {
+    if (!leads()) return;
+    ++led_updates_;
+    pictures_ += static_cast<std::uint64_t>(batch.batch.items());
+  }
+
+  void commit(const data::PictureBatch& batch) {
+    learner_->set_place(batch.after);
+    if (leads()) feed_->commit();  // and with it the batch
+  }
+
+  Result<void> not_finite(const Error& error) {
+    const auto first = finite_.failed(error);
+    if (!first) return tl::unexpected(first.error());
+    if (*first) warn("not_finite_update", error.message);
     return {};
   }
 
   void report() {
     if (!report_due()) return;
-    const data::FeedFigures figures = feed_->figures();
     RoleBoard::Snapshot snapshot;
+    blocked_.add_to(snapshot.counters);
+    if (leads() && feed_) report_lead(snapshot);
+    if (blocked_.reason() == "pictures")
+      snapshot.waiting_on = leads() ? feed_->waiting_on() : "the learner that leads has no batch";
+    if (blocked_.reason() == "group") snapshot.waiting_on = "the learners form a group";
+    if (blocked_.reason() == "stop") snapshot.waiting_on = "stop";
+    board().publish(std::move(snapshot));
+    // Whoever is idle at the end evaluates the newest parameters, not those of the last
+    // publication.
+    if (leads() && !blocked_.reason().empty() &&
+        parameters_->newest()->version != learner_->version())
+      parameters_->publish(learner_->parameters());
+  }
+
+  // Of the whole run.
+  void report_lead(RoleBoard::Snapshot& snapshot) const {
+    const data::FeedFigures figures = feed_->figures();
     auto& c = snapshot.counters;
     c["learner_updates"] = static_cast<double>(learner_->version());
     // The run's clock; the hub adds restored updates itself.
-    c["actor_steps"] = static_cast<double>(learner_->version() - first_version_);
+    c["actor_steps"] = static_cast<double>(led_updates_);
     c["not_finite_updates"] = static_cast<double>(finite_.count());
     c["pictures"] = static_cast<double>(pictures_);
     c["left_out_pictures"] = static_cast<double>(figures.corrupt);
     c["released_pictures"] = static_cast<double>(figures.released);
     c["stale_segments"] = static_cast<double>(figures.stale);
     c["malformed_segments"] = static_cast<double>(server_->corrupt());
-    blocked_.add_to(c);
     snapshot.gauges = metrics_;
     snapshot.gauges["epoch"] =
         static_cast<double>(figures.epoch) +
         static_cast<double>(figures.committed) / static_cast<double>(feed_options_.size);
     snapshot.gauges["batches_ready"] = static_cast<double>(figures.ready);
-    if (blocked_.reason() == "pictures") snapshot.waiting_on = feed_->waiting_on();
-    if (blocked_.reason() == "stop") snapshot.waiting_on = "stop";
-    board().publish(std::move(snapshot));
-    // Whoever is idle at the end evaluates the newest parameters, not those of the last
-    // publication.
-    if (!blocked_.reason().empty() && parameters_->newest()->version != learner_->version())
-      parameters_->publish(learner_->parameters());
+    if (!seat_) return;
+    snapshot.gauges["learners_in_step"] = seat_->group().size;
+    snapshot.gauges["learner_generation"] = seat_->group().generation;
+    snapshot.gauges["states_compared"] = static_cast<double>(compared_);
   }
 
   data::FeedOptions feed_options_;
   std::vector<std::string> classes_;
   std::unique_ptr<learners::Learner> learner_;
-  std::uint64_t first_version_ = 0;  // that this role began with
-  std::shared_ptr<data::PictureFeed> feed_;
+  std::optional<LearnerSeat> seat_;          // among several learners
+  std::vector<std::uint32_t> ended_;         // incarnations of data actors, by index
+  std::shared_ptr<data::PictureFeed> feed_;  // of the one that leads
   std::unique_ptr<PictureServer> server_;
   std::unique_ptr<ParameterServer> parameters_;
   BlockedTime blocked_;
   std::map<std::string, double> metrics_;
   FiniteUpdates finite_;
-  std::uint64_t pictures_ = 0;
+  std::uint64_t pictures_ = 0, led_updates_ = 0;  // of updates made while it led
+  std::uint64_t compared_ = 0;                    // updates after which all states were found equal
+  int failed_joins_ = 0;
   std::jthread server_thread_;  // last: joined before what it uses goes
 };
 

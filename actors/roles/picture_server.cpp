@@ -8,20 +8,27 @@ namespace troupe::actors {
 using std::chrono::milliseconds;
 namespace data = learners::data;
 
-Result<std::unique_ptr<PictureServer>> PictureServer::open(std::shared_ptr<data::PictureFeed> feed,
+Result<std::unique_ptr<PictureServer>> PictureServer::open(replay::Signature signature,
                                                            const std::string& endpoint) {
   auto channel = open_channel_server(endpoint);
   if (!channel) return tl::unexpected(channel.error());
-  return std::unique_ptr<PictureServer>(new PictureServer(std::move(feed), std::move(*channel)));
+  return std::unique_ptr<PictureServer>(
+      new PictureServer(std::move(signature), std::move(*channel)));
 }
 
-PictureServer::PictureServer(std::shared_ptr<data::PictureFeed> feed,
-                             std::unique_ptr<ChannelServer> channel)
-    : feed_(std::move(feed)),
-      signature_(data::picture_signature(feed_->options())),
-      channel_(std::move(channel)) {}
+PictureServer::PictureServer(replay::Signature signature, std::unique_ptr<ChannelServer> channel)
+    : signature_(std::move(signature)), channel_(std::move(channel)) {}
+
+void PictureServer::set_feed(std::shared_ptr<data::PictureFeed> feed) {
+  const std::lock_guard lock(mutex_);
+  next_feed_ = std::move(feed);
+}
 
 void PictureServer::serve(milliseconds timeout) {
+  {
+    const std::lock_guard lock(mutex_);
+    feed_ = next_feed_;
+  }
   while (const auto received = channel_->receive(timeout)) {
     timeout = milliseconds{0};
     take(*received);
@@ -60,6 +67,7 @@ void PictureServer::take_request(const ChannelServer::Received& received) {
   }
   Request& request = requests_[actor.index];
   if (actor.incarnation < request.actor.incarnation) return;
+  if (actor == request.actor && serial < request.serial) return;  // late: it has asked again since
   if (request.answered && request.actor == actor && request.serial == serial)
     (void)channel_->send(received.peer, request.answer);
   else
@@ -76,7 +84,8 @@ void PictureServer::take_pictures(const ChannelServer::Received& received) {
   }
   const replay::ChunkHeader& header = (*chunk)->header;
   const std::array<std::uint64_t, 3> key{header.worker, header.incarnation, header.sequence};
-  const auto taken = feed_->take(**chunk);
+  // Without a feed nobody waits for it any more.
+  const auto taken = feed_ ? feed_->take(**chunk) : Result<bool>(false);
   if (taken) {
     (void)channel_->send(received.peer, words_message<3>(DataKind::kAck, key));
     return;
@@ -90,6 +99,7 @@ void PictureServer::take_pictures(const ChannelServer::Received& received) {
 }
 
 void PictureServer::give_leases() {
+  if (!feed_) return;
   for (auto& [index, request] : requests_) {
     if (request.answered) continue;
     const auto lease = feed_->lease(request.actor);

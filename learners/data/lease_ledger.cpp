@@ -157,6 +157,19 @@ std::int64_t LeaseLedger::leased() const {
   return count;
 }
 
+void LeaseLedger::begin_at(const Place& place) {
+  LeaseLedger begun(size_, epochs_);
+  begun.first_open_ = place.epoch;
+  if (place.position > 0) {
+    Epoch& epoch = begun.open_epochs_[place.epoch];
+    begun.add_range(epoch, 0, place.position);
+    epoch.next = place.position;
+  }
+  begun.next_id_ = next_id_;  // old ids stay unknown
+  begun.close_epochs();
+  *this = std::move(begun);
+}
+
 void LeaseLedger::save(replay::ByteWriter& out) const {
   LeaseLedger settled = *this;  // what is committed within open leases, too
   settled.release_all();

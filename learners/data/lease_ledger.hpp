@@ -73,6 +73,8 @@ class LeaseLedger {
   bool finished() const { return epochs_ > 0 && first_open_ >= epochs_; }
   std::uint64_t ignored() const { return ignored_; }
 
+  // As if everything before `place` were committed, and nothing else leased.
+  void begin_at(const Place& place);
   // What is committed. load frees everything else; kCorrupt, unchanged, when the bytes are not of a
   // ledger of this size.
   void save(replay::ByteWriter& out) const;

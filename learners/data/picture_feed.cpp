@@ -203,6 +203,10 @@ const PictureBatch* PictureFeed::next(std::chrono::milliseconds timeout) {
       continue;
     }
     if (slot.corrupt > 0 && !std::exchange(slot.compacted, true)) leave_out_corrupt(slot);
+    const std::int64_t end = slot.out.begin + slot.out.positions;
+    const bool last = end == options_.size;
+    slot.out.after = {slot.out.epoch + (last ? 1 : 0), last ? 0 : end,
+                      corrupt_ + static_cast<std::uint64_t>(slot.corrupt)};
     return &slot.out;
   }
   return nullptr;
@@ -248,6 +252,17 @@ std::string PictureFeed::waiting_on() const {
 bool PictureFeed::finished() const {
   const std::lock_guard lock(mutex_);
   return ledger_.finished();
+}
+
+DataPlace PictureFeed::place() const {
+  const std::lock_guard lock(mutex_);
+  return {ledger_.epoch(), ledger_.committed(ledger_.epoch()), corrupt_};
+}
+
+void PictureFeed::begin_at(const DataPlace& place) {
+  const std::lock_guard lock(mutex_);
+  ledger_.begin_at({place.epoch, place.committed});
+  corrupt_ = place.corrupt;
 }
 
 std::vector<std::uint8_t> PictureFeed::save() const {

@@ -25,8 +25,8 @@
 
 #include "learners/data/lease_ledger.hpp"
 #include "learners/data/loader.hpp"
+#include "learners/data/picture_batch.hpp"
 #include "learners/data/picture_columns.hpp"
-#include "replay/batch.hpp"
 #include "replay/signature.hpp"
 
 namespace troupe::learners::data {
@@ -59,12 +59,6 @@ inline constexpr std::int64_t kCorruptLabel = -1;
 // A whole lease as a chunk of the signature. Positions that `pictures` lacks have kCorruptLabel.
 replay::Chunk picture_chunk(const Lease& lease, const Pictures& pictures, const DataActor& actor,
                             const FeedOptions& options);
-
-struct PictureBatch {
-  replay::Batch batch;  // picture_columns; without the corrupt ones, never empty
-  std::uint64_t epoch = 0;
-  std::int64_t begin = 0, positions = 0;
-};
 
 struct FeedFigures {
   std::uint64_t epoch = 0;     // the first one that is not over
@@ -101,8 +95,10 @@ class PictureFeed {
   std::string waiting_on() const;
   bool finished() const;  // all epochs are committed
 
-  // What is committed. load is for a feed that was not used yet; kCorrupt as the ledger's, or for
-  // another set.
+  // What is committed. load and begin_at are for a feed that was not used yet; kCorrupt as the
+  // ledger's, or for another set.
+  DataPlace place() const;
+  void begin_at(const DataPlace& place);
   std::vector<std::uint8_t> save() const;
   Result<void> load(const std::vector<std::uint8_t>& bytes);
 

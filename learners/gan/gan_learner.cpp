@@ -23,6 +23,10 @@ std::span<const float> floats(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
+at::Tensor view_of(std::vector<float>& values) {
+  return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kFloat);
+}
+
 // The two networks under the names of their arrays in a checkpoint.
 struct Named {
   std::string prefix;
@@ -60,15 +64,59 @@ GanLearner::GanLearner(const GanOptions& options, const LearnerOptions& placemen
       generator_(shape_of(options, pictures)),
       discriminator_(shape_of(options, pictures)),
       replicas_(static_cast<std::size_t>(placement.replicas)),
-      totals_(static_cast<std::size_t>(placement.replicas)) {}
+      totals_(static_cast<std::size_t>(placement.replicas)),
+      team_(placement_, pictures_) {}
 
 Result<void> GanLearner::make_replicas() {
-  local_ = make_local_replicas(replicas(), static_cast<int>(placement_.threads));
-  return local_->run(0, [&](int i, ReplicaContext& context) -> Result<void> {
+  if (auto formed = team_.form({}); !formed) return formed;
+  return team_.step([&](int i, ReplicaContext&) -> Result<void> {
     replicas_[static_cast<std::size_t>(i)] = std::make_unique<GanReplica>(
-        generator_, discriminator_, options_, pictures_, context, context_.seed);
+        generator_, discriminator_, options_, pictures_, context_.seed);
     return {};
   });
+}
+
+Result<void> GanLearner::join(const LearnerGroup& group) {
+  if (options_.generator_batch < group.size * replicas())
+    return fail(ErrorCode::kInvalidArgument,
+                "generator_batch " + std::to_string(options_.generator_batch) +
+                    " cannot be divided over " + std::to_string(group.size) + " learners of " +
+                    std::to_string(replicas()) + " replicas.");
+  if (auto formed = team_.form(group); !formed) return formed;
+  const std::uint64_t discriminator_steps = replicas_.front()->discriminator().steps;
+  PictureTeam::States states{.updates = version(),
+                             .equal = {},
+                             .own = {},
+                             .counters = {static_cast<std::int64_t>(discriminator_steps)}};
+  std::vector<std::vector<at::Tensor>> buffers;  // [replica]: of both networks
+  for (const auto& replica : replicas_) {
+    states.equal.emplace_back();
+    buffers.emplace_back();
+    for (GanReplica::Side* side : {&replica->generator(), &replica->discriminator()}) {
+      states.equal.back().insert(
+          states.equal.back().end(),
+          {side->arrays.parameters().values(), view_of(side->first), view_of(side->second)});
+      const std::vector<at::Tensor>& own = side->arrays.buffers();
+      buffers.back().insert(buffers.back().end(), own.begin(), own.end());
+    }
+  }
+  for (std::vector<at::Tensor>& own : buffers) states.own.push_back(&own);
+  if (auto agreed = team_.agree(states); !agreed) {
+    team_.disband();
+    return agreed;
+  }
+  for (std::size_t r = 0; r < replicas_.size(); ++r) {
+    GanReplica::Side &generator = replicas_[r]->generator(),
+                     &discriminator = replicas_[r]->discriminator();
+    const auto middle =
+        buffers[r].begin() + static_cast<std::ptrdiff_t>(generator.arrays.buffers().size());
+    generator.arrays.buffers().assign(buffers[r].begin(), middle);
+    discriminator.arrays.buffers().assign(middle, buffers[r].end());
+    generator.steps = states.updates;
+    discriminator.steps = static_cast<std::uint64_t>(states.counters.front());
+  }
+  context_.epoch = group.generation;
+  return {};
 }
 
 std::vector<Column> GanLearner::batch_columns() const {
@@ -79,20 +127,19 @@ Result<UpdateReport> GanLearner::update(const replay::Batch& batch) {
   const auto given = picture_rows(batch, pictures_);
   if (!given) return tl::unexpected(given.error());
   const PictureRows& rows = *given;
-  if (rows.count < options_.discriminator_steps * replicas())
-    return fail(ErrorCode::kInvalidArgument,
-                std::to_string(rows.count) + " pictures cannot be divided over " +
-                    std::to_string(replicas()) + " replicas and " +
-                    std::to_string(options_.discriminator_steps) + " steps");
-  const Result<void> updated = local_->run(version() + 1, [&](int i, ReplicaContext&) {
+  if (rows.count < 1) return fail(ErrorCode::kInvalidArgument, "The batch has no pictures.");
+  const Result<void> updated = team_.step([&](int i, ReplicaContext& context) {
     const auto index = static_cast<std::size_t>(i);
-    return replicas_[index]->update(rows.part_of(replicas(), i)).map([&](const GanTotals& totals) {
-      totals_[index] = totals;
-    });
+    return replicas_[index]
+        ->update(context, team_.part_of(rows, i))
+        .map([&](const GanTotals& totals) { totals_[index] = totals; });
   });
   if (!updated) return tl::unexpected(updated.error());
   UpdateReport report;
   report.version = version();
+  if (report.compared = team_.compares(version()); report.compared)
+    if (auto equal = team_.compare(version(), [&](int i) { return state_hash(i); }); !equal)
+      return tl::unexpected(equal.error());
   if (version() % static_cast<std::uint64_t>(placement_.metrics_every) == 0) {
     const GanTotals& totals = totals_.front();  // equal on every replica
     report.metrics = {{"loss/discriminator", totals.discriminator_loss},

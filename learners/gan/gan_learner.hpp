@@ -7,7 +7,7 @@
 
 #include "learners/gan/gan_replica.hpp"
 #include "learners/learner.hpp"
-#include "learners/replicas/local_replicas.hpp"
+#include "learners/supervised/picture_team.hpp"
 
 namespace troupe::learners {
 
@@ -24,8 +24,14 @@ class GanLearner final : public Learner {
   // data::picture_columns.
   std::vector<Column> batch_columns() const override;
   std::int64_t batch_size() const override { return options_.pictures(); }
-  // Fewer rows are fine, as at an epoch's end.
+  // Fewer rows are fine, as at an epoch's end. In a group every learner gets all rows.
   Result<UpdateReport> update(const replay::Batch& batch) override;
+  Result<void> join(const LearnerGroup& group) override;
+  Result<const data::PictureBatch*> share(const data::PictureBatch* batch) override {
+    return team_.share(batch);
+  }
+  void set_place(const data::DataPlace& place) override { team_.place = place; }
+  data::DataPlace place() const override { return team_.place; }
   // The generator alone: its arrays, and batch norms' statistics of the first replica.
   models::ParameterSetPtr parameters() const override;
   Result<void> merge_observations(std::span<const std::uint8_t>) override { return {}; }
@@ -49,8 +55,8 @@ class GanLearner final : public Learner {
   models::Generator generator_;
   models::Discriminator discriminator_;
   std::vector<std::unique_ptr<GanReplica>> replicas_;
-  std::vector<GanTotals> totals_;         // of the replicas, in the last update
-  std::unique_ptr<LocalReplicas> local_;  // last: its threads end before what they use
+  std::vector<GanTotals> totals_;  // of the replicas, in the last update
+  PictureTeam team_;               // last: its threads end before what they use
 };
 
 }  // namespace troupe::learners

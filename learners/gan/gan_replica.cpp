@@ -57,22 +57,21 @@ GanInputs gan_inputs(std::int64_t count, std::int64_t width, std::int64_t classe
 
 GanReplica::GanReplica(const models::Generator& generator,
                        const models::Discriminator& discriminator, const GanOptions& options,
-                       const PictureSpec& pictures, ReplicaContext& context, std::uint64_t seed)
+                       const PictureSpec& pictures, std::uint64_t seed)
     : generator_model_(generator),
       discriminator_model_(discriminator),
       options_(options),
       pictures_(pictures),
-      context_(context),
       seed_(seed),
       generator_(make_side(generator.arrays(), stream_seed(seed, "generator"))),
       discriminator_(make_side(discriminator.arrays(), stream_seed(seed, "discriminator"))) {}
 
 // Streams of their own for each replica and step: a resumed run draws what it would have drawn.
-GanReplica::Fakes GanReplica::generate(std::int64_t count, std::string_view purpose,
-                                       std::uint64_t number) {
+GanReplica::Fakes GanReplica::generate(const ReplicaContext& context, std::int64_t count,
+                                       std::string_view purpose, std::uint64_t number) {
   const GanInputs inputs = gan_inputs(
       count, options_.noise, pictures_.classes,
-      stream_seed(seed_, purpose, number, static_cast<std::uint64_t>(context_.id_in_sync())));
+      stream_seed(seed_, purpose, number, static_cast<std::uint64_t>(context.id_in_sync())));
   const models::Pass pass{generator_.arrays.parameters().parameters(), generator_.arrays.buffers(),
                           true};
   return {generator_model_.forward(pass, inputs.noise, inputs.labels), inputs.labels};
@@ -91,93 +90,112 @@ void GanReplica::Side::restore(Saved saved) {
   steps = saved.steps;
 }
 
-Result<GanTotals> GanReplica::update(const PictureRows& rows) {
+Result<GanTotals> GanReplica::update(ReplicaContext& context, const PictureRows& rows) {
   Side::Saved generator = generator_.save(), discriminator = discriminator_.save();
   GanTotals totals;
-  auto done = steps(rows, totals);
+  auto done = steps(context, rows, totals);
   if (done) return totals;
   generator_.restore(std::move(generator));
   discriminator_.restore(std::move(discriminator));
   return tl::unexpected(done.error());
 }
 
-Result<void> GanReplica::steps(const PictureRows& rows, GanTotals& totals) {
+Result<void> GanReplica::steps(ReplicaContext& context, const PictureRows& rows,
+                               GanTotals& totals) {
   totals.learning_rate =
       learning_rate(options_.schedule, static_cast<std::int64_t>(updates()), options_.batch);
   for (std::int64_t i = 0; i < options_.discriminator_steps; ++i) {
     PictureRows part = rows.part_of(options_.discriminator_steps, i);
     // Parts of all replicas; their sizes differ by one at most.
-    const std::int64_t replicas = context_.replicas_in_sync();
+    const std::int64_t replicas = context.replicas_in_sync();
     part.global_count = 0;
     for (std::int64_t r = 0; r < replicas; ++r)
       part.global_count +=
           PictureRows::rows_of_part(PictureRows::rows_of_part(rows.global_count, replicas, r),
                                     options_.discriminator_steps, i);
-    if (auto done = discriminator_step(part, discriminator_.steps, totals); !done) return done;
+    if (part.global_count == 0) break;
+    if (auto done = discriminator_step(context, part, discriminator_.steps, totals); !done)
+      return done;
   }
-  return generator_step(totals);
+  return generator_step(context, totals);
 }
 
-Result<void> GanReplica::discriminator_step(const PictureRows& rows, std::uint64_t number,
-                                            GanTotals& totals) {
+std::vector<double> GanReplica::judge(const ReplicaContext& context, const PictureRows& rows,
+                                      std::uint64_t number) {
+  Fakes fakes;
+  {
+    const at::NoGradGuard without_gradient;
+    fakes = generate(context, rows.count, "discriminator noise", number);
+  }
+  const at::Tensor real = dequantised(
+      rows,
+      stream_seed(seed_, "dequantise", number, static_cast<std::uint64_t>(context.id_in_sync())));
+  const at::Tensor labels =
+      at::from_blob(const_cast<std::int64_t*>(rows.labels), {rows.count}, at::kLong);
+  const models::Pass pass{discriminator_.arrays.parameters().parameters(),
+                          discriminator_.arrays.buffers(), true, true};
+  const at::Tensor scores = discriminator_model_.forward(pass, at::cat({real, fakes.pictures}),
+                                                         at::cat({labels, fakes.labels}));
+  const at::Tensor of_real = scores.narrow(0, 0, rows.count),
+                   of_fakes = scores.narrow(0, rows.count, rows.count);
+  const double share = static_cast<double>(rows.count) / static_cast<double>(rows.global_count);
+  const at::Tensor loss = models::discriminator_loss(of_real, of_fakes) * share;
+  loss.backward();
+  return {loss.item<double>(), of_real.mean().item<double>() * share,
+          of_fakes.mean().item<double>() * share};
+}
+
+// As a pass over pictures would, which a replica without any has not.
+void GanReplica::move_spectral_norms() {
+  const at::NoGradGuard without_gradient;
+  std::vector<at::Tensor>& buffers = discriminator_.arrays.buffers();
+  const std::vector<at::Tensor>& parameters = discriminator_.arrays.parameters().constants();
+  for (const auto& [weight, u, v] : discriminator_model_.arrays().spectral())
+    models::power_step(parameters[weight].reshape({parameters[weight].size(0), -1}), buffers[u],
+                       buffers[v]);
+}
+
+Result<void> GanReplica::discriminator_step(ReplicaContext& context, const PictureRows& rows,
+                                            std::uint64_t number, GanTotals& totals) {
   discriminator_.arrays.parameters().gradient().zero_();
   std::vector<double> numbers(3);
-  if (rows.count > 0) {
-    Fakes fakes;
-    {
-      const at::NoGradGuard without_gradient;
-      fakes = generate(rows.count, "discriminator noise", number);
-    }
-    const at::Tensor real =
-        dequantised(rows, stream_seed(seed_, "dequantise", number,
-                                      static_cast<std::uint64_t>(context_.id_in_sync())));
-    const at::Tensor labels =
-        at::from_blob(const_cast<std::int64_t*>(rows.labels), {rows.count}, at::kLong);
-    const models::Pass pass{discriminator_.arrays.parameters().parameters(),
-                            discriminator_.arrays.buffers(), true, true};
-    const at::Tensor scores = discriminator_model_.forward(pass, at::cat({real, fakes.pictures}),
-                                                           at::cat({labels, fakes.labels}));
-    const at::Tensor of_real = scores.narrow(0, 0, rows.count),
-                     of_fakes = scores.narrow(0, rows.count, rows.count);
-    const double share = static_cast<double>(rows.count) / static_cast<double>(rows.global_count);
-    const at::Tensor loss = models::discriminator_loss(of_real, of_fakes) * share;
-    loss.backward();
-    numbers = {loss.item<double>(), of_real.mean().item<double>() * share,
-               of_fakes.mean().item<double>() * share};
-  }
-  auto applied = apply(discriminator_, totals.learning_rate, numbers, "discriminator");
+  if (rows.count > 0)
+    numbers = judge(context, rows, number);
+  else
+    move_spectral_norms();
+  auto applied = apply(context, discriminator_, totals.learning_rate, numbers, "discriminator");
   totals.discriminator_loss = numbers[0];
   totals.real_score = numbers[1];
   totals.fake_score = numbers[2];
   return applied;
 }
 
-Result<void> GanReplica::generator_step(GanTotals& totals) {
+Result<void> GanReplica::generator_step(ReplicaContext& context, GanTotals& totals) {
   generator_.arrays.parameters().gradient().zero_();
-  const std::int64_t replicas = context_.replicas_in_sync();
-  const Fakes fakes =
-      generate(options_.generator_batch / replicas, "generator noise", generator_.steps);
+  const std::int64_t count = PictureRows::rows_of_part(
+      options_.generator_batch, context.replicas_in_sync(), context.id_in_sync());
+  const Fakes fakes = generate(context, count, "generator noise", generator_.steps);
   // The discriminator only judges: its arrays get no gradient, and u and v stay.
   const models::Pass pass{discriminator_.arrays.parameters().constants(),
                           discriminator_.arrays.buffers(), true};
   const at::Tensor loss =
-      models::generator_loss(discriminator_model_.forward(pass, fakes.pictures, fakes.labels)) /
-      static_cast<double>(replicas);
+      models::generator_loss(discriminator_model_.forward(pass, fakes.pictures, fakes.labels)) *
+      (static_cast<double>(count) / static_cast<double>(options_.generator_batch));
   loss.backward();
   std::vector<double> numbers{loss.item<double>()};
-  auto applied = apply(generator_, totals.learning_rate, numbers, "generator");
+  auto applied = apply(context, generator_, totals.learning_rate, numbers, "generator");
   totals.generator_loss = numbers[0];
   return applied;
 }
 
-Result<void> GanReplica::apply(Side& side, double rate, std::vector<double>& numbers,
-                               const char* what) {
+Result<void> GanReplica::apply(ReplicaContext& context, Side& side, double rate,
+                               std::vector<double>& numbers, const char* what) {
   const at::Tensor& gradient = side.arrays.parameters().gradient();
-  if (context_.replicas_in_sync() > 1) {
+  if (context.replicas_in_sync() > 1) {
     const at::Tensor sums =
         at::from_blob(numbers.data(), {static_cast<std::int64_t>(numbers.size())}, at::kDouble);
     const std::vector<at::Tensor> tensors = {gradient, sums};
-    if (auto reduced = context_.collective().all_reduce(tensors, ReduceOp::kSum, what); !reduced)
+    if (auto reduced = context.collective().all_reduce(tensors, ReduceOp::kSum, what); !reduced)
       return reduced;
   }
   if (!std::isfinite(squared_norm(floats(gradient))) || !std::isfinite(numbers[0]))

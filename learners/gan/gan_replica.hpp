@@ -40,12 +40,12 @@ class GanReplica {
 
   // Initialises from `seed`, alike on every replica. All arguments outlive it.
   GanReplica(const models::Generator& generator, const models::Discriminator& discriminator,
-             const GanOptions& options, const PictureSpec& pictures, ReplicaContext& context,
-             std::uint64_t seed);
+             const GanOptions& options, const PictureSpec& pictures, std::uint64_t seed);
 
-  // `discriminator_steps` steps on as many parts of `rows`, which are this replica's, and one of
-  // the generator. kNotFinite: nothing was changed on any replica.
-  Result<GanTotals> update(const PictureRows& rows);
+  // `discriminator_steps` steps on as many parts of `rows`, which are this replica's and may be
+  // none, and one of the generator; a step that no replica has rows for is left out. kNotFinite:
+  // nothing was changed on any replica.
+  Result<GanTotals> update(ReplicaContext& context, const PictureRows& rows);
 
   std::uint64_t updates() const { return generator_.steps; }
   // Of both networks, their buffers included where replicas share them, and moments.
@@ -57,18 +57,24 @@ class GanReplica {
   struct Fakes {
     at::Tensor pictures, labels;
   };
-  Fakes generate(std::int64_t count, std::string_view purpose, std::uint64_t number);
-  Result<void> steps(const PictureRows& rows, GanTotals& totals);
-  Result<void> discriminator_step(const PictureRows& rows, std::uint64_t number, GanTotals& totals);
-  Result<void> generator_step(GanTotals& totals);
+  Fakes generate(const ReplicaContext& context, std::int64_t count, std::string_view purpose,
+                 std::uint64_t number);
+  Result<void> steps(ReplicaContext& context, const PictureRows& rows, GanTotals& totals);
+  Result<void> discriminator_step(ReplicaContext& context, const PictureRows& rows,
+                                  std::uint64_t number, GanTotals& totals);
+  // What the discriminator says of the rows and as many fakes: loss and mean scores.
+  std::vector<double> judge(const ReplicaContext& context, const PictureRows& rows,
+                            std::uint64_t number);
+  void move_spectral_norms();
+  Result<void> generator_step(ReplicaContext& context, GanTotals& totals);
   // Sums gradient and numbers over the replicas, and applies the former.
-  Result<void> apply(Side& side, double rate, std::vector<double>& numbers, const char* what);
+  Result<void> apply(ReplicaContext& context, Side& side, double rate, std::vector<double>& numbers,
+                     const char* what);
 
   const models::Generator& generator_model_;
   const models::Discriminator& discriminator_model_;
   const GanOptions& options_;
   const PictureSpec pictures_;
-  ReplicaContext& context_;
   const std::uint64_t seed_;
   Side generator_, discriminator_;
 };

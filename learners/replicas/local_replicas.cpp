@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "learners/collectives/in_process.hpp"
 #include "models/torch_precompiled.hpp"
 
 namespace troupe::learners {
@@ -59,15 +58,6 @@ Result<void> LocalReplicas::run(std::uint64_t step, const Work& work) {
 
 void LocalReplicas::leave(const std::string& reason) {
   for (const auto& context : contexts_) context->leave(reason);
-}
-
-std::unique_ptr<LocalReplicas> make_local_replicas(int replicas, int threads) {
-  std::vector<std::unique_ptr<ReplicaContext>> contexts;
-  for (std::unique_ptr<Collective>& collective : make_in_process_group(replicas)) {
-    const ReplicaPlace place{.id = collective->rank(), .replicas = replicas};
-    contexts.push_back(std::make_unique<ReplicaContext>(place, std::move(collective)));
-  }
-  return std::make_unique<LocalReplicas>(std::move(contexts), threads);
 }
 
 }  // namespace troupe::learners

@@ -36,7 +36,4 @@ class LocalReplicas {
   ReplicaThreads threads_;  // last: ends before what its work uses
 };
 
-// So many replicas in sync with each other, in this process alone.
-std::unique_ptr<LocalReplicas> make_local_replicas(int replicas, int threads);
-
 }  // namespace troupe::learners

@@ -22,6 +22,10 @@ std::span<const float> floats(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
+at::Tensor view_of(std::vector<float>& values) {
+  return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kFloat);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Classifier>> Classifier::create(const ClassifierOptions& options,
@@ -48,15 +52,33 @@ Classifier::Classifier(const ClassifierOptions& options, const LearnerOptions& p
       context_(context),
       model_(std::move(model)),
       replicas_(static_cast<std::size_t>(placement.replicas)),
-      totals_(static_cast<std::size_t>(placement.replicas)) {}
+      totals_(static_cast<std::size_t>(placement.replicas)),
+      team_(placement_, pictures_) {}
 
 Result<void> Classifier::make_replicas() {
-  local_ = make_local_replicas(replicas(), static_cast<int>(placement_.threads));
-  return local_->run(0, [&](int i, ReplicaContext& context) -> Result<void> {
+  if (auto formed = team_.form({}); !formed) return formed;
+  return team_.step([&](int i, ReplicaContext&) -> Result<void> {
     replicas_[static_cast<std::size_t>(i)] =
-        std::make_unique<ClassifierReplica>(model_, options_, context, context_.seed);
+        std::make_unique<ClassifierReplica>(model_, options_, context_.seed);
     return {};
   });
+}
+
+Result<void> Classifier::join(const LearnerGroup& group) {
+  if (auto formed = team_.form(group); !formed) return formed;
+  PictureTeam::States states{.updates = version(), .equal = {}, .own = {}, .counters = {}};
+  for (const auto& replica : replicas_) {
+    states.equal.push_back({replica->arrays().parameters().values(), view_of(replica->velocity())});
+    if (options_.average > 0) states.equal.back().push_back(view_of(replica->average()));
+    states.own.push_back(&replica->arrays().buffers());
+  }
+  if (auto agreed = team_.agree(states); !agreed) {
+    team_.disband();
+    return agreed;
+  }
+  for (const auto& replica : replicas_) replica->set_updates(states.updates);
+  context_.epoch = group.generation;
+  return {};
 }
 
 std::vector<Column> Classifier::batch_columns() const {
@@ -70,23 +92,20 @@ Result<UpdateReport> Classifier::update(const replay::Batch& batch) {
 }
 
 Result<UpdateReport> Classifier::update(const PictureRows& rows) {
-  const std::int64_t fewest =
-      options_.batch_norm == "global" && replicas() > 1 ? replicas() * options_.accumulate : 1;
-  if (rows.count < fewest)
-    return fail(ErrorCode::kInvalidArgument,
-                std::to_string(rows.count) + " pictures cannot be divided over " +
-                    std::to_string(replicas()) + " replicas with accumulate " +
-                    std::to_string(options_.accumulate));
+  if (rows.count < 1) return fail(ErrorCode::kInvalidArgument, "The batch has no pictures.");
   if (auto good = check_labels(rows, pictures_.classes); !good) return tl::unexpected(good.error());
-  const Result<void> updated = local_->run(version() + 1, [&](int i, ReplicaContext&) {
+  const Result<void> updated = team_.step([&](int i, ReplicaContext& context) {
     const auto index = static_cast<std::size_t>(i);
     return replicas_[index]
-        ->update(rows.part_of(replicas(), i))
+        ->update(context, team_.part_of(rows, i))
         .map([&](const ClassifierTotals& totals) { totals_[index] = totals; });
   });
   if (!updated) return tl::unexpected(updated.error());
   UpdateReport report;
   report.version = version();
+  if (report.compared = team_.compares(version()); report.compared)
+    if (auto equal = team_.compare(version(), [&](int i) { return state_hash(i); }); !equal)
+      return tl::unexpected(equal.error());
   if (version() % static_cast<std::uint64_t>(placement_.metrics_every) == 0) {
     const ClassifierTotals& totals = totals_.front();  // equal on every replica
     report.metrics = {{"loss", totals.loss},
@@ -110,7 +129,7 @@ models::ParameterSetPtr Classifier::parameters() const {
 }
 
 Result<void> Classifier::evaluate(const PictureRows& rows, Classification& counted) {
-  return local_->run(version(), [&](int i, ReplicaContext&) -> Result<void> {
+  return team_.step([&](int i, ReplicaContext&) -> Result<void> {
     return i == 0 ? replicas_.front()->evaluate(rows, counted) : Result<void>();
   });
 }

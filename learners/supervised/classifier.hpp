@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "learners/learner.hpp"
-#include "learners/replicas/local_replicas.hpp"
 #include "learners/supervised/classifier_replica.hpp"
+#include "learners/supervised/picture_team.hpp"
 
 namespace troupe::learners {
 
@@ -26,11 +26,17 @@ class Classifier final : public Learner {
   std::vector<Column> batch_columns() const override;
   std::int64_t batch_size() const override { return options_.batch; }
   Result<UpdateReport> update(const replay::Batch& batch) override;
-  // Fewer rows than a batch are fine, as at an epoch's end: replicas take parts as equal as can be.
-  // kInvalidArgument for none, and for fewer than replicas x accumulate where batch norms are
-  // global.
+  // Fewer rows than a batch are fine, as at an epoch's end: replicas take parts as equal as can be,
+  // which may be none. In a group every learner gets all rows. kInvalidArgument for no rows at all.
   Result<UpdateReport> update(const PictureRows& rows);
-  // All arrays, and batch norms' statistics of the first replica, by torchvision's names.
+  Result<void> join(const LearnerGroup& group) override;
+  Result<const data::PictureBatch*> share(const data::PictureBatch* batch) override {
+    return team_.share(batch);
+  }
+  void set_place(const data::DataPlace& place) override { team_.place = place; }
+  data::DataPlace place() const override { return team_.place; }
+  // All arrays, and batch norms' statistics of the first replica, by torchvision's names. Where
+  // each replica has statistics of its own, those of the first one of rank 0 are evaluated.
   models::ParameterSetPtr parameters() const override;
   Result<void> merge_observations(std::span<const std::uint8_t>) override { return {}; }
   std::uint64_t version() const override { return replicas_.front()->updates(); }
@@ -57,7 +63,7 @@ class Classifier final : public Learner {
   models::ResNet model_;
   std::vector<std::unique_ptr<ClassifierReplica>> replicas_;
   std::vector<ClassifierTotals> totals_;  // of the replicas, in the last update
-  std::unique_ptr<LocalReplicas> local_;  // last: its threads end before what they use
+  PictureTeam team_;                      // last: its threads end before what they use
 };
 
 }  // namespace troupe::learners

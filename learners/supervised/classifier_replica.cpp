@@ -54,10 +54,9 @@ models::ImageArrays make_arrays(const models::ResNet& model, std::uint64_t seed)
 }  // namespace
 
 ClassifierReplica::ClassifierReplica(const models::ResNet& model, const ClassifierOptions& options,
-                                     ReplicaContext& context, std::uint64_t seed)
+                                     std::uint64_t seed)
     : model_(model),
       options_(options),
-      context_(context),
       arrays_(make_arrays(model, seed)),
       segments_(segments_of(model.arrays())),
       velocity_(static_cast<std::size_t>(model.arrays().layout().size)),
@@ -70,17 +69,24 @@ ClassifierReplica::ClassifierReplica(const models::ResNet& model, const Classifi
   pipeline_ = ResNetPipeline::create(model, devices, threads).value();  // checked with the options
 }
 
-models::Pass ClassifierReplica::training_pass(std::int64_t global_count, std::int64_t index) {
+std::int64_t ClassifierReplica::rows_of_all(const ReplicaContext& context,
+                                            std::int64_t global_count, std::int64_t index) const {
+  const std::int64_t replicas = context.replicas_in_sync();
+  std::int64_t rows = 0;
+  for (std::int64_t r = 0; r < replicas; ++r)
+    rows += PictureRows::rows_of_part(PictureRows::rows_of_part(global_count, replicas, r),
+                                      options_.accumulate, index);
+  return rows;
+}
+
+models::Pass ClassifierReplica::training_pass(ReplicaContext& context, std::int64_t global_count,
+                                              std::int64_t index) {
   models::Pass pass{arrays_.parameters().parameters(), arrays_.buffers(), true};
-  if (options_.batch_norm == "global" && context_.replicas_in_sync() > 1) {
-    const int replicas = context_.replicas_in_sync();
-    for (int r = 0; r < replicas; ++r)
-      pass.rows += PictureRows::rows_of_part(PictureRows::rows_of_part(global_count, replicas, r),
-                                             options_.accumulate, index);
-    pass.sum = [this](const at::Tensor& share) {
-      return context_.all_reduce(share, ReduceOp::kSum);
-    };
-  }
+  if (!shares_statistics(context, options_)) return pass;
+  pass.rows = rows_of_all(context, global_count, index);
+  pass.sum = [&context](const at::Tensor& share) {
+    return context.all_reduce(share, ReduceOp::kSum);
+  };
   return pass;
 }
 
@@ -97,12 +103,12 @@ at::Tensor ClassifierReplica::loss_of(const at::Tensor& logits, const PictureRow
   return loss;
 }
 
-void ClassifierReplica::backward(const PictureRows& rows, std::int64_t index,
-                                 ClassifierTotals& totals) {
+void ClassifierReplica::backward(ReplicaContext& context, const PictureRows& rows,
+                                 std::int64_t index, ClassifierTotals& totals) {
   at::Tensor logits;
   {
     const Autocast autocast(options_.precision == "bf16");
-    logits = model_.forward(training_pass(rows.global_count, index), input(rows));
+    logits = model_.forward(training_pass(context, rows.global_count, index), input(rows));
   }
   loss_of(logits.to(at::kFloat), rows, totals).backward();
 }
@@ -116,20 +122,24 @@ void ClassifierReplica::backward_in_stages(const std::vector<PictureRows>& parts
   });
 }
 
-Result<ClassifierTotals> ClassifierReplica::update(const PictureRows& rows) {
+Result<ClassifierTotals> ClassifierReplica::update(ReplicaContext& context,
+                                                   const PictureRows& rows) {
   const std::vector<at::Tensor> buffers = arrays_.buffers();  // layers replace, never write
   arrays_.parameters().gradient().zero_();
   ClassifierTotals totals;
   std::vector<PictureRows> parts;
+  // A replica without rows has a part in the statistics of the others' all the same.
+  const bool shares = shares_statistics(context, options_);
   for (std::int64_t i = 0; i < options_.accumulate; ++i)
-    if (const PictureRows part = rows.part_of(options_.accumulate, i); part.count > 0)
+    if (const PictureRows part = rows.part_of(options_.accumulate, i);
+        part.count > 0 || (shares && rows_of_all(context, rows.global_count, i) > 0))
       parts.push_back(part);
   if (pipeline_)
     backward_in_stages(parts, totals);
   else
     for (std::size_t i = 0; i < parts.size(); ++i)
-      backward(parts[i], static_cast<std::int64_t>(i), totals);
-  if (auto reduced = reduce(totals); !reduced) return tl::unexpected(reduced.error());
+      backward(context, parts[i], static_cast<std::int64_t>(i), totals);
+  if (auto reduced = reduce(context, totals); !reduced) return tl::unexpected(reduced.error());
   totals.gradient_norm = std::sqrt(squared_norm(floats(arrays_.parameters().gradient())));
   if (!std::isfinite(totals.loss) || !std::isfinite(totals.gradient_norm)) {
     arrays_.buffers() = buffers;
@@ -145,15 +155,15 @@ Result<ClassifierTotals> ClassifierReplica::update(const PictureRows& rows) {
   return totals;
 }
 
-Result<void> ClassifierReplica::reduce(ClassifierTotals& totals) {
-  if (context_.replicas_in_sync() == 1) return {};
+Result<void> ClassifierReplica::reduce(ReplicaContext& context, ClassifierTotals& totals) {
+  if (context.replicas_in_sync() == 1) return {};
   const at::Tensor sums = at::empty({2}, at::kDouble);
   auto* values = sums.mutable_data_ptr<double>();
   values[0] = totals.loss;
   values[1] = totals.accuracy;
   const std::array<at::Tensor, 2> tensors = {arrays_.parameters().gradient(), sums};
   const auto reduced =
-      context_.collective().all_reduce(tensors, ReduceOp::kSum, "gradients of the classifier");
+      context.collective().all_reduce(tensors, ReduceOp::kSum, "gradients of the classifier");
   totals.loss = values[0];
   totals.accuracy = values[1];
   return reduced;

@@ -26,14 +26,14 @@ struct ClassifierTotals {
 
 class ClassifierReplica {
  public:
-  // Initialises from `seed`, alike on every replica. `model`, `options` and `context` outlive it.
+  // Initialises from `seed`, alike on every replica. `model` and `options` outlive it.
   ClassifierReplica(const models::ResNet& model, const ClassifierOptions& options,
-                    ReplicaContext& context, std::uint64_t seed);
+                    std::uint64_t seed);
 
   // Gradients over `rows`, which are this replica's part of global_count (PictureRows::part_of) and
   // may be none, summed over all replicas and applied. kNotFinite: nothing was changed on any
   // replica.
-  Result<ClassifierTotals> update(const PictureRows& rows);
+  Result<ClassifierTotals> update(ReplicaContext& context, const PictureRows& rows);
   // Adds what the network, averaged where options say so, makes of the rows to `counted`.
   Result<void> evaluate(const PictureRows& rows, Classification& counted);
   // Logits and features of the rows: [count][classes], [count][features].
@@ -54,19 +54,26 @@ class ClassifierReplica {
   at::Tensor input(const PictureRows& rows) const {
     return input_(rows.pixels, rows.count, rows.side);
   }
+  // Rows of all replicas in part `index`.
+  std::int64_t rows_of_all(const ReplicaContext& context, std::int64_t global_count,
+                           std::int64_t index) const;
   // `index`: which part of the replica's rows.
-  models::Pass training_pass(std::int64_t global_count, std::int64_t index);
+  models::Pass training_pass(ReplicaContext& context, std::int64_t global_count,
+                             std::int64_t index);
   // Loss (a sum of shares of the global mean) and right answers; gradients are added up.
-  void backward(const PictureRows& rows, std::int64_t index, ClassifierTotals& totals);
+  void backward(ReplicaContext& context, const PictureRows& rows, std::int64_t index,
+                ClassifierTotals& totals);
   void backward_in_stages(const std::vector<PictureRows>& parts, ClassifierTotals& totals);
   // Of the rows' logits, as a share of the global mean; counts it and the right answers.
   at::Tensor loss_of(const at::Tensor& logits, const PictureRows& rows, ClassifierTotals& totals);
-  Result<void> reduce(ClassifierTotals& totals);
+  static bool shares_statistics(const ReplicaContext& context, const ClassifierOptions& options) {
+    return options.batch_norm == "global" && context.replicas_in_sync() > 1;
+  }
+  Result<void> reduce(ReplicaContext& context, ClassifierTotals& totals);
   void apply(double rate);
 
   const models::ResNet& model_;
   const ClassifierOptions& options_;
-  ReplicaContext& context_;
   models::ImageArrays arrays_;
   std::vector<MomentumSegment> segments_;
   std::vector<float> velocity_, average_;

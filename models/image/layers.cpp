@@ -156,8 +156,12 @@ at::Tensor BatchNorm::over_replicas(const Pass& pass, const at::Tensor& x, const
   // The difference of large moments is no job for 16 bits, and its rounding may pass 0.
   const bool narrow = x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf;
   const at::Tensor wide = narrow ? x.to(at::kFloat) : x;
-  const at::Tensor moments =
-      pass.sum(at::stack({wide.mean({0, 2, 3}) * share, wide.square().mean({0, 2, 3}) * share}));
+  // Means of no rows are no numbers.
+  const at::Tensor own =
+      x.size(0) > 0
+          ? at::stack({wide.mean({0, 2, 3}) * share, wide.square().mean({0, 2, 3}) * share})
+          : at::stack({wide.sum({0, 2, 3}), wide.sum({0, 2, 3})});
+  const at::Tensor moments = pass.sum(own);
   const at::Tensor mean = moments[0], variance = (moments[1] - mean.square()).clamp_min(0);
   {
     const at::NoGradGuard without_gradient;

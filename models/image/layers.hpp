@@ -97,9 +97,9 @@ class Embedding {
 };
 
 // Statistics of a pass in training are those of the batch, of this replica or, with Pass::sum, of
-// all (mean = sum of [mean x rows / all rows], variance = the same of squares - mean^2; each
-// replica has a row at least); running ones move by `kMomentum` towards them, with the variance's
-// n / (n - 1), and serve evaluation.
+// all (mean = sum of [mean x rows / all rows], variance = the same of squares - mean^2; a replica
+// may have no row); running ones move by `kMomentum` towards them, with the variance's n / (n - 1),
+// and serve evaluation.
 class BatchNorm {
  public:
   static constexpr double kMomentum = 0.1, kEpsilon = 1e-5;

@@ -19,7 +19,8 @@ namespace data = learners::data;
 class PictureServerTest : public ::testing::Test {
  protected:
   PictureServerTest() {
-    server_ = PictureServer::open(feed_, unique_endpoint()).value();
+    server_ = PictureServer::open(signature_, unique_endpoint()).value();
+    server_->set_feed(feed_);
     client_ = open_channel_client(server_->endpoint(), "data-0.1").value();
   }
 
