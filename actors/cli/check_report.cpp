@@ -77,9 +77,11 @@ std::string duty_of(const NodePlan& node, const RunOptions& options) {
     duty += ", group " + std::to_string(group_of_learner(options, node.index)) + " of " +
             std::to_string(sync_groups(options));
   if (const std::int64_t in_sync = options.learners.count / sync_groups(options); in_sync > 1) {
-    const std::int64_t batch = options.learners.learner.d4pg.batch;
-    duty +=
-        ", " + std::to_string(batch / in_sync) + " items of each batch of " + std::to_string(batch);
+    const bool pictures = learns_from_pictures(options);
+    const std::int64_t batch =
+        pictures ? pictures_per_update(options) : options.learners.learner.d4pg.batch;
+    duty += ", " + std::to_string(batch / in_sync) + (pictures ? " pictures" : " items") +
+            " of each batch of " + std::to_string(batch);
   }
   if (!shards_apart(options) && !learns_from_pictures(options)) {
     duty += ", " + counted(options.replay.shards, "replay shard");

@@ -120,8 +120,11 @@ void check_sync(const RunOptions& options, Lines& lines) {
                       "parameter_servers or groups, or remove it");
     return;
   }
-  if (options.job != "d4pg")
-    lines.push_back(sync + ", but the job " + options.job + " has no parameters to serve");
+  if (options.job == "null")
+    lines.push_back(sync + ", but the job null has no parameters to serve");
+  if (learns_from_pictures(options))
+    lines.push_back(sync + ", but the learners of job: " + options.job +
+                    " train in sync only; write sync: all_reduce");
   if (const std::int64_t arrays = arrays_of(learners.learner.d4pg);
       parameter_servers(options) > arrays)
     lines.push_back("learners.parameter_servers " + text(parameter_servers(options)) +

@@ -120,6 +120,15 @@ TEST(ChecksTest, OptionsOfANetworkAreCheckedTogether) {
   options = picture_options();
   options.learners.learner.replicas = 3;
   EXPECT_THAT(error(options), HasSubstr("resnet.batch 256 cannot be divided over 3 replicas"));
+  options.learners.learner.replicas = 2;
+  options.learners.count = 2;
+  EXPECT_EQ(error(options), "accepted");
+  EXPECT_FALSE(shards_apart(options));
+  options.learners.count = 3;
+  EXPECT_THAT(error(options), HasSubstr("resnet.batch 256 cannot be divided over 6 replicas"));
+  options.learners.count = 2;
+  options.learners.sync = "parameter_servers";
+  EXPECT_THAT(error(options), HasSubstr("learners of job: resnet train in sync only"));
   options = picture_options();
   options.data.augment.evaluation_resize = 100;
   EXPECT_THAT(error(options), HasSubstr("data.augment.evaluation_resize is below size"));

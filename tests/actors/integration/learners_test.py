@@ -15,9 +15,8 @@ from harness import RunTest, factor, wait_until
 FACTOR = 1
 
 
-class Learners(RunTest):
-    TWO = {**RunTest.ENDLESS, "learners.count": 2, "learners.timeout": "2s", "supervision.silent_after": "5s",
-           "supervision.restarts": 1000, "checkpoint.every": "1s"}
+class Groups:
+    """What learners told of the groups they were in, for tests of runs."""
 
     def joined(self, run):
         """{generation: {rank: (learner, size, update, state)}} as the learners told it."""
@@ -53,6 +52,11 @@ class Learners(RunTest):
             self.assertGreaterEqual(update, before, groups)
             before = update
         self.assertNotIn("holds another state", run.log())
+
+
+class Learners(Groups, RunTest):
+    TWO = {**RunTest.ENDLESS, "learners.count": 2, "learners.timeout": "2s", "supervision.silent_after": "5s",
+           "supervision.restarts": 1000, "checkpoint.every": "1s"}
 
     def stop(self, run):
         run.tell(signal.SIGINT)

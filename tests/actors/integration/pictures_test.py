@@ -98,6 +98,9 @@ class Classifier(PictureTest):
             self.assertEqual(list(evaluations["timesteps"]), [line["updates"] for line in lines])
             self.assertEqual(evaluations["results"][-1, 0], last["top1"])
         self.assertIn("top-1", run.said())
+        # How much of its time the learner waited for data.
+        shares = [row["learner/pictures_blocked_share"] for row in run.metrics() if "learner/pictures_blocked_share" in row]
+        self.assertTrue(shares and all(0 <= share <= 1 for share in shares), shares)
         judged = json.loads(self.troupe("eval", run.directory, "--json"))
         for key in ("top1", "top5", "loss", "confusion", "updates"):
             self.assertEqual(judged[key], last[key], key)

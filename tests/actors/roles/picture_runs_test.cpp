@@ -18,6 +18,15 @@ TEST(PictureRuns, ConsistOfALearnerDataActorsAndAnEvaluator) {
   EXPECT_THAT(names, testing::ElementsAre("learner-0", "data-0", "data-1", "evaluator-0"));
 }
 
+TEST(PictureRuns, MayHaveSeveralLearnersAndHaveNoShards) {
+  RunOptions several = options();
+  several.learners.count = 2;
+  std::vector<std::string> names;
+  for (const NodePlan& plan : plan_topology(several)) names.push_back(plan.name);
+  EXPECT_THAT(names,
+              testing::ElementsAre("learner-0", "learner-1", "data-0", "data-1", "evaluator-0"));
+}
+
 TEST(PictureRuns, CountUpdatesWhereverActorStepsWouldBe) {
   World world(options());
   world.serve_all();

@@ -114,6 +114,22 @@ TEST_F(PictureServerTest, ARequestWaitsUntilThereIsRoom) {
   EXPECT_EQ((*words_of<6>(*lease))[3], 1U);  // of the next epoch
 }
 
+TEST_F(PictureServerTest, AnotherFeedTakesOverWhoAsksAndWhatIsLate) {
+  const auto lease = *words_of<6>(*ask(1));
+  server_->set_feed(nullptr);
+  EXPECT_FALSE(ask(2));  // waits
+  EXPECT_TRUE(deliver(lease));
+  data::FeedOptions options = feed_->options();
+  options.learner_epoch = 6;
+  const auto next = std::make_shared<data::PictureFeed>(options);
+  next->begin_at({1, 4, 0});
+  server_->set_feed(next);
+  EXPECT_EQ(words_of<6>(*answer()), (Words6{2, 6, 1, 1, 4, 8}));
+  EXPECT_TRUE(deliver(lease));  // of the feed before
+  EXPECT_EQ(next->figures().stale, 1U);
+  EXPECT_FALSE(ask(1));  // was under way for long
+}
+
 TEST_F(PictureServerTest, AnActorThatSeesAnotherSetIsRefused) {
   const auto refused = ask(1, signature_.spec_hash + 1);
   ASSERT_TRUE(refused);

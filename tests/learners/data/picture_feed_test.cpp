@@ -186,6 +186,27 @@ TEST(PictureFeed, ARestoredFeedGoesOnWhereItsUpdatesWere) {
 
 // Actors lease, deliver late or twice, die and come back at random, and the learner is set back to
 // what it saved: every position of every epoch is in exactly one committed batch, in order.
+// Another feed goes on where the batches say that the run is, as if it had been restored there.
+TEST(PictureFeed, ABatchSaysWhereTheSetIsOnceItIsCommitted) {
+  PictureFeed feed(options_of());
+  const auto corrupt = [](std::int64_t p) { return p == 5; };
+  for (const DataPlace& after : {DataPlace{0, 4, 0}, {0, 8, 1}, {1, 0, 1}, {1, 4, 1}}) {
+    while (const auto lease = feed.lease(kOne))
+      ASSERT_TRUE(*feed.take(delivery(*lease, kOne, feed.options(), corrupt)));
+    const PictureBatch* batch = feed.next(milliseconds{0});
+    ASSERT_NE(batch, nullptr);
+    EXPECT_EQ(batch->after, after);
+    feed.commit();
+    EXPECT_EQ(feed.place(), after);
+    PictureFeed other(options_of());
+    other.begin_at(after);
+    EXPECT_EQ(other.place(), after);
+    EXPECT_EQ(other.save(), feed.save());
+    const auto lease = *other.lease(kTwo);
+    EXPECT_EQ((std::pair{lease.epoch, lease.begin}), (std::pair{after.epoch, after.committed}));
+  }
+}
+
 TEST(PictureFeed, EveryPositionIsCommittedOnceWhateverHappens) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
