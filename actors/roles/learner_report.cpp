@@ -12,7 +12,10 @@ void LearnerRole::report() {
   RoleBoard::Snapshot snapshot;
   blocked_.add_to(snapshot.counters);
   if (host_) host_->report(snapshot.counters, snapshot.gauges);
-  if (leads()) report_updates(snapshot);
+  if (leads())
+    report_updates(snapshot);
+  else
+    led_at_.reset();
   if (source_) report_source(snapshot);
   if (is_asynchronous(context().options)) report_sent(snapshot);
   if (!blocked_.reason().empty()) snapshot.waiting_on = waiting_on();
@@ -45,10 +48,12 @@ void LearnerRole::count_updates() {
 void LearnerRole::report_updates(RoleBoard::Snapshot& snapshot) {
   snapshot.counters["learner_updates"] = static_cast<double>(learner_->version());
   snapshot.counters["not_finite_updates"] = static_cast<double>(finite_.count());
-  // The run's clock where nobody steps environments; the hub adds restored updates itself.
-  if (is_offline(context().options))
-    snapshot.counters["actor_steps"] =
-        static_cast<double>(std::max(learner_->version(), first_version_) - first_version_);
+  // The run's clock where nobody steps environments; the hub adds restored updates itself, and what
+  // other learners made while they led.
+  const std::uint64_t from = led_at_.value_or(learner_->version());
+  led_at_ = std::max(from, learner_->version());
+  led_ += *led_at_ - from;
+  if (is_offline(context().options)) snapshot.counters["actor_steps"] = static_cast<double>(led_);
   snapshot.gauges.insert(metrics_.begin(), metrics_.end());
   if (!seat_) return;
   snapshot.gauges["learners_in_step"] = seat_->group().size;

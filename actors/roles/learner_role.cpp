@@ -116,6 +116,7 @@ Result<void> LearnerRole::change_group() {
   if (!joined) return {};
   if (auto opened = open_source(); !opened) return opened;
   tell_lead();
+  if (!leads() || !led_at_) led_at_ = learner_->version();
   published_.reset();
   unsettled_ = true;
   return settle();
@@ -174,8 +175,10 @@ Result<void> LearnerRole::make_learner() {
   if (!setup) return tl::unexpected(setup.error());
   spec_ = std::move(setup->spec);
   learner_ = std::move(setup->learner);
-  first_version_ = learner_->version();
-  if (learns_in_groups(context().options)) seat_.emplace(context(), *learner_, spec_);
+  if (learns_in_groups(context().options))
+    seat_.emplace(context(), *learner_, spec_);
+  else
+    led_at_ = learner_->version();
   return {};
 }
 

@@ -60,9 +60,10 @@ class LearnerRole final : public RoleBase {
 
   EnvSpec spec_;
   std::unique_ptr<learners::Learner> learner_;
-  std::optional<LearnerSeat> seat_;     // among several learners
-  std::vector<std::string> endpoints_;  // where batches of remote shards come from
-  std::uint64_t first_version_ = 0;     // that this role began with
+  std::optional<LearnerSeat> seat_;      // among several learners
+  std::vector<std::string> endpoints_;   // where batches of remote shards come from
+  std::optional<std::uint64_t> led_at_;  // update up to which led_ is counted, while it leads
+  std::uint64_t led_ = 0;                // updates made while it led
   std::unique_ptr<ShardHost> host_;
   std::unique_ptr<BatchSource> source_;  // null between two groups
   replay::Batch* batch_ = nullptr;       // of the source: the next update's

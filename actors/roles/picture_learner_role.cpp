@@ -33,7 +33,7 @@ class PictureLearnerRole final : public RoleBase {
 
   Result<void> start() override {
     return make_learner().and_then([this] { return restore(); }).and_then([this] {
-      return open_channels();
+      return open();
     });
   }
 
@@ -173,7 +173,7 @@ class PictureLearnerRole final : public RoleBase {
     return {};
   }
 
-  Result<void> open_channels() {
+  Result<void> open() {
     auto pictures = PictureServer::open(data::picture_signature(feed_options_),
                                         context().channel_endpoint("pictures"));
     if (!pictures) return tl::unexpected(pictures.error());
@@ -256,7 +256,7 @@ class PictureLearnerRole final : public RoleBase {
     const data::FeedFigures figures = feed_->figures();
     auto& c = snapshot.counters;
     c["learner_updates"] = static_cast<double>(learner_->version());
-    // The run's clock; the hub adds restored updates itself.
+    // The run's clock; the hub adds restored updates itself, and what others made while they led.
     c["actor_steps"] = static_cast<double>(led_updates_);
     c["not_finite_updates"] = static_cast<double>(finite_.count());
     c["pictures"] = static_cast<double>(pictures_);

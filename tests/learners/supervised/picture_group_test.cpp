@@ -85,8 +85,7 @@ class PictureGroup : public testing::TestWithParam<Kind> {
     LearnerContext context;
     context.seed = 3;
     context.pictures = {kSide, 1, kClasses};
-    auto made =
-        make_learner(GetParam().job, options_of(replicas, GetParam().batch_norm), context);
+    auto made = make_learner(GetParam().job, options_of(replicas, GetParam().batch_norm), context);
     EXPECT_TRUE(made) << made.error().message;
     return *std::move(made);
   }
