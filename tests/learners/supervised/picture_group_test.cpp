@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
+#include <optional>
 #include <thread>
 
+#include "envs/spec/random.hpp"
 #include "learners/collectives/rendezvous.hpp"
 #include "learners/data/picture_columns.hpp"
 #include "learners/learner.hpp"
@@ -188,8 +189,8 @@ TEST_P(PictureGroup, WhoComesLaterTakesStateAndPlaceOfWhoIsFurthest) {
 }
 
 TEST_P(PictureGroup, ASurvivorGoesOnAloneAtItsPlaceAndEveryBatchIsInOneUpdate) {
-  const auto first = make();
-  auto second = make();
+  auto first = make();
+  const auto second = make();
   form({first.get(), second.get()});
   train({first.get(), second.get()}, 4);
   first.reset();  // the one that leads
