@@ -12,7 +12,8 @@ from pictures_test import UPDATES_PER_EPOCH, PictureTest
 class PictureLearners(Groups, PictureTest):
     EPOCHS = 60
     TWO = {"learners.count": 2, "learners.timeout": "2s", "supervision.silent_after": "10m",
-           "supervision.restarts": 1000, "checkpoint.every": "1s", "stop.epochs": EPOCHS}
+           "supervision.restarts": 1000, "checkpoint.every": "1s", "checkpoint.keep": 1000,
+           "stop.epochs": EPOCHS}
     GENERATOR = """
 job: sngan
 data: {kind: synthetic, synthetic_size: 400, synthetic_classes: 4, synthetic_side: 32, lease: 7,
