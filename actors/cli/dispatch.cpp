@@ -77,6 +77,10 @@ void add_verbs(CLI::App& program, int& exit_code) {
   add_node(program, exit_code);
   add_check(program, exit_code);
   add_watch(program, exit_code);
+  add_status(program, exit_code);
+  add_scale(program, exit_code);
+  add_drain(program, exit_code);
+  add_stop(program, exit_code);
   add_eval(program, exit_code);
   add_predict(program, exit_code);
   add_sample(program, exit_code);

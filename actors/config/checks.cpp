@@ -155,8 +155,16 @@ void check_learners(const LearnersOptions& learners, Lines& lines) {
 
 // What holds only for one learner.
 void check_several_learners(const RunOptions& options, Lines& lines) {
-  const std::string count = "learners.count is " + text(options.learners.count);
-  if (options.learners.count == 1) return;
+  const std::int64_t most = most_learners(options);
+  const std::string count =
+      (options.learners.count == most ? "learners.count is " : "learners.max is ") + text(most);
+  if (options.learners.max > 0 && options.learners.max < options.learners.count)
+    lines.push_back("learners.max is " + text(options.learners.max) +
+                    ", fewer than learners.count = " + text(options.learners.count));
+  if (options.learners.max > options.learners.count && is_asynchronous(options))
+    lines.push_back(count + ", but learners.sync is " + options.learners.sync +
+                    ", where their number stays; remove learners.max");
+  if (most == 1) return;
   if (options.replay.placement == "learner" && !is_asynchronous(options)) {
     lines.push_back(count +
                     ", but replay.placement is learner: with one of them the replay would "
@@ -172,7 +180,7 @@ void check_several_learners(const RunOptions& options, Lines& lines) {
     lines.push_back(count + ", but the job null has nothing that could be in step");
   }
   if (is_prioritised(options) && options.replay.importance_exponent > 0 &&
-      options.learners.count > sync_groups(options) && options.replay.weight_scale == "batch") {
+      most > sync_groups(options) && options.replay.weight_scale == "batch") {
     lines.push_back(count +
                     ", and each sees its part of the batch, not the largest weight of all; "
                     "write replay.weight_scale: table");

@@ -50,9 +50,13 @@ inline double samples_per_insert(const RunOptions& options) {
 inline bool is_asynchronous(const RunOptions& options) {
   return options.learners.sync != "all_reduce";
 }
+// The most learners that a run may have.
+inline std::int64_t most_learners(const RunOptions& options) {
+  return std::max(options.learners.count, options.learners.max);
+}
 // Whether learners are told by the coordinator with whom they train.
 inline bool learns_in_groups(const RunOptions& options) {
-  return options.learners.count > 1 || is_asynchronous(options);
+  return most_learners(options) > 1 || is_asynchronous(options);
 }
 // Groups of learners that are in sync inside and asynchronous to each other: the workers of the
 // parameter servers.

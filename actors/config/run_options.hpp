@@ -29,6 +29,7 @@ struct ActorOptions {
   std::int64_t count = 2;
   std::int64_t environments = 1;
   std::int64_t min = 1, max = 64;
+  std::string scaling = "manual";
   std::int64_t credit = 2;
 };
 
@@ -42,6 +43,10 @@ void describe(Visitor& visitor, ActorOptions& options) {
                 "Environments stepped by each environment actor.");
   visitor.field("min", options.min, at_least(1), "Fewest actors the run goes on with.");
   visitor.field("max", options.max, at_least(1), "Most actors the run may be scaled to.");
+  visitor.choice("scaling", options.scaling, {"manual", "auto"},
+                 "auto: from `count` on, more actors while the learner waits for samples and fewer "
+                 "while actors wait for leave to insert, between min and max; a growth that brings "
+                 "no more steps is taken back. manual: `troupe scale` alone.");
   visitor.field("credit", options.credit, between(1, 64),
                 "Segments an actor may have unacknowledged before it stops stepping, or leases a "
                 "data actor works on at once.");
@@ -120,6 +125,7 @@ void describe(Visitor& visitor, ReplayOptions& options) {
 // How the learners are in step, and what the learning library describes itself.
 struct LearnersOptions {
   std::int64_t count = 1;
+  std::int64_t max = 0;  // 0: count
   std::string sync = "all_reduce";
   // Of the asynchronous regimes.
   std::int64_t sync_groups = 0;
@@ -134,6 +140,10 @@ template <class Visitor>
 void describe(Visitor& visitor, LearnersOptions& options) {
   visitor.field("count", options.count, between(1, 64),
                 "Learner processes; the run goes on while one is there.");
+  visitor.field(
+      "max", options.max, between(0, 64),
+      "Most learners the run may be scaled to, where all are in sync; 0: count. More than "
+      "one gives shards processes of their own.");
   visitor.choice("sync", options.sync, {"all_reduce", "groups", "parameter_servers"},
                  "All learners apply every update together; or each sends updates of its own to "
                  "parameter servers; or groups of them do, in sync inside.");

@@ -188,7 +188,7 @@ class Driver {
 
 }  // namespace
 
-int drive_deterministic(Prepared& prepared, std::uint64_t run_id) {
+RunOutcome drive_deterministic(Prepared& prepared, std::uint64_t run_id) {
   System system({.run = std::to_string(run_id)}, [](caf::actor_system_config& config) {
     config.add_message_types<caf::id_block::troupe>();
   });

@@ -2,11 +2,13 @@
 #include <caf/scoped_actor.hpp>
 #include <cstdio>
 #include <future>
+#include <nlohmann/json.hpp>
 
 #include "actors/config/printer.hpp"
 #include "actors/jobs/drive.hpp"
 #include "actors/roles/coordinator.hpp"
 #include "actors/runtime/lifeline.hpp"
+#include "actors/runtime/log.hpp"
 #include "actors/runtime/signals.hpp"
 #include "actors/runtime/system.hpp"
 
@@ -19,16 +21,21 @@ std::string state_name(int exit_code) {
 
 }  // namespace
 
-int end_telemetry(caf::actor_system& system, const HubActor& hub, int code,
-                  const std::string& text) {
+RunOutcome end_telemetry(caf::actor_system& system, const HubActor& hub, int code,
+                         const std::string& text) {
   caf::scoped_actor self{system};
   self->request(hub, std::chrono::seconds(3), RunPhase{state_name(code), text, 0, 0})
       .receive([](bool) {}, [](const caf::error&) {});
   if (code == 1) std::fprintf(stderr, "troupe: the run failed: %s\n", text.c_str());
-  return code;
+  return {state_name(code), text, code};
 }
 
-int drive_topology(Prepared& prepared, std::uint64_t run_id) {
+RunOutcome failed_outcome(const Error& error) {
+  std::fprintf(stderr, "troupe: %s\n", error.message.c_str());
+  return {state_name(1), error.message, 1};
+}
+
+RunOutcome drive_topology(Prepared& prepared, std::uint64_t run_id) {
   const RunOptions& options = prepared.directory.options();
   System system(
       {.run = std::to_string(run_id), .threads = 2},
@@ -45,21 +52,27 @@ int drive_topology(Prepared& prepared, std::uint64_t run_id) {
   setup->store = std::move(prepared.store);
   setup->counters = prepared.counters;
   setup->hub = hub;
+  setup->secret = make_secret();
   setup->on_over = [&over](int code, const std::string& text) { over.set_value({code, text}); };
   const CoordinatorActor coordinator = spawn_coordinator(system.get(), setup);
   const auto port = publish_on_loopback(system.get(), caf::actor_cast<caf::actor>(coordinator));
-  if (!port) {
-    std::fprintf(stderr, "troupe: %s\n", port.error().message.c_str());
-    return 1;
-  }
+  if (!port) return failed_outcome(port.error());
   setup->port = *port;
   auto signals = SignalListener::start([&](int signal, int count) {
-    caf::anon_send(coordinator, StopRequest{"signal " + std::to_string(signal), true, count > 1});
+    const nlohmann::json stop{{"now", count > 1}, {"reason", "signal " + std::to_string(signal)}};
+    caf::anon_send(coordinator, ControlRequest{setup->secret, "stop", stop.dump()});
   });
-  if (!signals) {
-    std::fprintf(stderr, "troupe: %s\n", signals.error().message.c_str());
-    return 1;
-  }
+  if (!signals) return failed_outcome(signals.error());
+  auto listing = RunListing::publish({.name = prepared.directory.name(),
+                                      .directory = prepared.directory.path(),
+                                      .pid = ::getpid(),
+                                      .run_id = std::to_string(run_id),
+                                      .host = "127.0.0.1",
+                                      .port = *port,
+                                      .secret = setup->secret});
+  if (!listing) return failed_outcome(listing.error());
+  if (!listing->note().empty()) log_warning("run", listing->note());
+  prepared.listing.emplace(*std::move(listing));
   caf::anon_send(hub, RunPhase{"running", {}, 0, 0});
   caf::anon_send(coordinator, beat_atom_v);
 

@@ -129,9 +129,12 @@ Result<Prepared> prepare(const RunCommand& command) {
   store->set_newest(restored);
   auto sockets = SocketDirectory::make();
   if (!sockets) return tl::unexpected(sockets.error());
-  Prepared prepared{std::move(*directory), std::move(*sockets),
-                    std::make_unique<CheckpointStore>(std::move(*store)), std::move(counters),
-                    nullptr};
+  Prepared prepared{std::move(*directory),
+                    std::move(*sockets),
+                    std::make_unique<CheckpointStore>(std::move(*store)),
+                    std::move(counters),
+                    nullptr,
+                    std::nullopt};
   if (!reached(prepared).empty()) return prepared;  // nothing is left to do, nothing is opened
   auto hub = open_telemetry(prepared.directory, restored, prepared.counters, command.quiet);
   if (!hub) return tl::unexpected(hub.error());
@@ -161,12 +164,25 @@ int run_main(const RunCommand& command) {
   std::random_device entropy;  // names this start of the run, decides nothing in it
   const std::uint64_t run_id = (std::uint64_t{entropy()} << 32) | entropy();
   const std::filesystem::path directory = prepared->directory.path();
-  const int code = prepared->directory.options().deterministic
-                       ? drive_deterministic(*prepared, run_id)
-                       : drive_topology(*prepared, run_id);
+  forget_outcome(directory);
+  if (prepared->directory.options().deterministic) {
+    auto listing = RunListing::publish({.name = prepared->directory.name(),
+                                        .directory = directory,
+                                        .pid = ::getpid(),
+                                        .run_id = std::to_string(run_id),
+                                        .host = {},
+                                        .port = 0,
+                                        .secret = {}});
+    if (listing) prepared->listing.emplace(*std::move(listing));
+  }
+  const RunOutcome outcome = prepared->directory.options().deterministic
+                                 ? drive_deterministic(*prepared, run_id)
+                                 : drive_topology(*prepared, run_id);
   telemetry::withdraw_announcement(directory);
+  if (auto written = write_outcome(directory, outcome); !written)
+    log_warning("run", written.error().message);
   flush_log();
-  return code;
+  return outcome.exit_code;
 }
 
 }  // namespace troupe::actors

@@ -2,10 +2,11 @@
 #include "actors/jobs/run_directory.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -38,11 +39,31 @@ Result<int> take_lock(const fs::path& path) {
     return fail(ErrorCode::kIo, "cannot write in the run directory " + path.string() + ": " +
                                     std::strerror(errno) + "; choose another with --run-directory");
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    std::array<char, 32> owner{};
+    const bool known = ::pread(lock, owner.data(), owner.size() - 1, 0) > 0;
     ::close(lock);
-    return fail(ErrorCode::kUnavailable, "another process runs in " + path.string() +
-                                             "; stop it, or choose another with --run-directory");
+    const std::string name = path.filename().string();
+    return fail(ErrorCode::kUnavailable,
+                (known ? "process " + std::string(owner.data()) : std::string("another process")) +
+                    " runs " + name + " in " + path.string() + "; `troupe stop " + path.string() +
+                    "` ends it, --run-directory chooses another place");
   }
+  const std::string owner = std::to_string(::getpid());
+  if (::ftruncate(lock, 0) == 0) [[maybe_unused]]
+    const auto told = ::pwrite(lock, owner.data(), owner.size(), 0);
   return lock;
+}
+
+// Whoever has it open and locked lives; a directory that is not there any more is nobody's. -1: not
+// to be had.
+int lock_directory(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  struct stat found {};
+  if (descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 &&
+      ::fstat(descriptor, &found) == 0 && found.st_nlink > 0)
+    return descriptor;
+  if (descriptor >= 0) ::close(descriptor);
+  return -1;
 }
 
 // Opened once here, so that a file of another environment is refused before anything is written.
@@ -154,22 +175,30 @@ Result<SocketDirectory> SocketDirectory::make() {
   const std::string prefix = "troupe-" + std::to_string(::getuid()) + "-";
   for (const auto& entry : fs::directory_iterator(root, error)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix)) continue;
-    const long owner = std::strtol(name.c_str() + prefix.size(), nullptr, 10);
-    if (owner > 0 && ::kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH)
-      fs::remove_all(entry.path(), error);
+    if (!name.starts_with(prefix) || std::atol(name.c_str() + prefix.size()) <= 0) continue;
+    const int abandoned = lock_directory(entry.path());
+    if (abandoned < 0) continue;
+    std::error_code ignored;
+    fs::remove_all(entry.path(), ignored);
+    ::close(abandoned);
   }
-  std::string pattern = (root / (prefix + std::to_string(::getpid()) + "-XXXXXX")).string();
-  if (::mkdtemp(pattern.data()) == nullptr)  // mode 0700: other users cannot connect
-    return fail(ErrorCode::kIo, "cannot create " + pattern + ": " + std::strerror(errno));
-  SocketDirectory directory;
-  directory.path_ = pattern;
-  return directory;
+  // Another run may take one that is not locked yet for abandoned.
+  for (int tried = 0; tried < 100; ++tried) {
+    std::string pattern = (root / (prefix + std::to_string(::getpid()) + "-XXXXXX")).string();
+    if (::mkdtemp(pattern.data()) == nullptr)  // mode 0700: other users cannot connect
+      return fail(ErrorCode::kIo, "cannot create " + pattern + ": " + std::strerror(errno));
+    SocketDirectory directory;
+    directory.path_ = pattern;
+    directory.lock_ = lock_directory(pattern);
+    if (directory.lock_ >= 0) return directory;
+  }
+  return fail(ErrorCode::kIo, "cannot keep a directory for sockets in " + root.string());
 }
 
 SocketDirectory::~SocketDirectory() {
   std::error_code error;
   if (!path_.empty()) fs::remove_all(path_, error);
+  if (lock_ >= 0) ::close(lock_);
 }
 
 }  // namespace troupe::actors

@@ -45,7 +45,8 @@ class RunDirectory {
 class SocketDirectory {
  public:
   static Result<SocketDirectory> make();
-  SocketDirectory(SocketDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  SocketDirectory(SocketDirectory&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::exchange(other.lock_, -1)) {}
   SocketDirectory& operator=(SocketDirectory&&) = delete;
   ~SocketDirectory();
   const std::filesystem::path& path() const { return path_; }
@@ -53,6 +54,7 @@ class SocketDirectory {
  private:
   SocketDirectory() = default;
   std::filesystem::path path_;
+  int lock_ = -1;  // says that its owner lives, whatever the numbers of processes say
 };
 
 }  // namespace troupe::actors

@@ -33,9 +33,8 @@ using CoordinatorActor = caf::typed_actor<
     caf::reacts_to<GroupWanted>,     // a learner wants to be in the next group
     caf::replies_to<RendezvousRequest>::with<RendezvousAnswer>,  // where members find each other
     caf::reacts_to<NormaliserDelta>,                             // passed on to the learner
-    caf::reacts_to<StopRequest>,                                 // local: end the run
-    // Answered with what is done, or an error that says why not.
-    caf::replies_to<ScaleRequest>::with<std::string>,
+    // Of whoever knows the run's secret: show, stop, scale, drain.
+    caf::replies_to<ControlRequest>::with<ControlAnswer>,
     caf::reacts_to<beat_atom>>;  // local: the coordinator's own clock
 
 // Merges what all report, publishes it and writes the run's files; in the coordinator's process.
@@ -57,7 +56,8 @@ using NodeActor =
                      caf::reacts_to<Pause>,              // passed to the role
                      caf::reacts_to<GroupFormed>,        // passed to the role (learner only)
                      caf::reacts_to<NormaliserDelta>,    // passed to the role (learner only)
-                     caf::reacts_to<Shutdown>,           // the role ends, then the node
+                     caf::reacts_to<Drain>,     // the role finishes and ends, then the node
+                     caf::reacts_to<Shutdown>,  // the role ends, then the node
                      // From the role, passed to the coordinator:
                      caf::reacts_to<RoleReady>, caf::reacts_to<PartWritten>,
                      caf::reacts_to<EvaluationDone>, caf::reacts_to<EpisodeDone>,
@@ -70,7 +70,7 @@ using RoleActor =
     caf::typed_actor<caf::reacts_to<Peers>, caf::reacts_to<StepLimits>,
                      caf::reacts_to<CheckpointRequest>, caf::reacts_to<EvaluateRequest>,
                      caf::reacts_to<Pause>, caf::reacts_to<NormaliserDelta>,
-                     caf::reacts_to<GroupFormed>, caf::reacts_to<Shutdown>,
+                     caf::reacts_to<GroupFormed>, caf::reacts_to<Drain>, caf::reacts_to<Shutdown>,
                      caf::reacts_to<work_atom>>;  // local: one slice of work
 
 }  // namespace troupe::actors

@@ -171,6 +171,9 @@ struct Peers {
   std::uint32_t lead = 0;
   // Highest incarnation of each data actor that is over, 0: none; by index.
   std::vector<std::uint32_t> ended_actors;
+  // Shards that take no new steps, because they leave, and those that have left for good: whatever
+  // they did not acknowledge goes to others.
+  std::vector<std::uint32_t> leaving_shards, gone_shards;
 };
 
 // Steps that each shard may have inserted in all, so that a run ends at stop.actor_steps.
@@ -207,6 +210,11 @@ struct Pause {
   bool paused = false;
 };
 
+// Begin nothing new, finish what is under way, then end in order. The node does not come back.
+struct Drain {
+  std::string reason;
+};
+
 // End in order; the process exits afterwards.
 struct Shutdown {
   std::string reason;
@@ -228,7 +236,7 @@ struct NormaliserDelta {
 struct NodeState {
   std::string node, role, state;
   std::int64_t pid = 0;
-  bool gone = false;  // leaves the table of nodes
+  bool gone = false;  // has left for good: leaves the table of nodes
 };
 
 // Coordinator -> telemetry hub: how the run stands; "finished", "failed" and "interrupted" are
@@ -238,28 +246,31 @@ struct RunPhase {
   std::uint64_t actor_steps = 0, version = 0;
 };
 
-// A signal or a stop condition asks the run to end.
-struct StopRequest {
-  std::string reason;
-  bool interrupted = false;  // by a signal: exit code 130
-  bool hurry = false;        // second signal: no checkpoint
-};
-
 // ---- control -> coordinator
 // --------------------------------------------------------------------------
 
-// Wants so many nodes of a role while the run goes on: "shard" (replay.placement own) or
-// "environment", or "data" of a job on pictures. More than now; the new ones start at once. Each
-// new shard adds its share of replay.capacity and of replay.disk.bytes, capacity / shards as
-// configured, to the run's.
-struct ScaleRequest {
-  std::string role;
-  std::uint32_t count = 0;
+// What a user asks of a run, from its own process or from another one. `secret`: of the run, which
+// only its user can read; a node does not have it. `verb`, with `arguments` as a JSON object:
+//   "status" {}                                              answered with JSON
+//   "stop"   {"now": bool, "reason": text}                   ends the run; now: without a
+//   checkpoint "scale"  {"actors": n, "learners": n, "shards": n}       any of them; all are done,
+//   or none "drain"  {"node": name}                                  that node ends in order, for
+//   good
+struct ControlRequest {
+  std::string secret, verb, arguments;
+};
+
+// `done`: `text` says what is done, or else why it is not.
+struct ControlAnswer {
+  bool done = false;
+  std::string text;
 };
 
 // clang-format off
-template <class I> typename I::result_type inspect(I& f, ScaleRequest& x) {
-  return inspect_fields(f, "ScaleRequest", x.role, x.count); }
+template <class I> typename I::result_type inspect(I& f, ControlRequest& x) {
+  return inspect_fields(f, "ControlRequest", x.secret, x.verb, x.arguments); }
+template <class I> typename I::result_type inspect(I& f, ControlAnswer& x) {
+  return inspect_fields(f, "ControlAnswer", x.done, x.text); }
 template <class I> typename I::result_type inspect(I& f, Hello& x) {
   return inspect_fields(f, "Hello", x.node, x.incarnation, x.protocol, x.run_id, x.pid); }
 template <class I> typename I::result_type inspect(I& f, RoleReady& x) {
@@ -283,7 +294,7 @@ template <class I> typename I::result_type inspect(I& f, RoleEnded& x) {
 template <class I> typename I::result_type inspect(I& f, Assignment& x) {
   return inspect_fields(f, "Assignment", x.role, x.index, x.incarnation, x.epoch, x.config, x.run_directory, x.socket_directory, x.restore_directory); }
 template <class I> typename I::result_type inspect(I& f, Peers& x) {
-  return inspect_fields(f, "Peers", x.shard_endpoints, x.sample_endpoints, x.parameter_endpoint, x.update_endpoints, x.leader, x.lead, x.ended_actors); }
+  return inspect_fields(f, "Peers", x.shard_endpoints, x.sample_endpoints, x.parameter_endpoint, x.update_endpoints, x.leader, x.lead, x.ended_actors, x.leaving_shards, x.gone_shards); }
 template <class I> typename I::result_type inspect(I& f, StepLimits& x) { return inspect_fields(f, "StepLimits", x.inserted); }
 template <class I> typename I::result_type inspect(I& f, Ping& x) { return inspect_fields(f, "Ping", x.number); }
 template <class I> typename I::result_type inspect(I& f, CheckpointRequest& x) {
@@ -299,6 +310,7 @@ template <class I> typename I::result_type inspect(I& f, RendezvousAnswer& x) {
 template <class I> typename I::result_type inspect(I& f, GroupFormed& x) {
   return inspect_fields(f, "GroupFormed", x.group, x.generation, x.rank, x.size); }
 template <class I> typename I::result_type inspect(I& f, Pause& x) { return inspect_fields(f, "Pause", x.paused); }
+template <class I> typename I::result_type inspect(I& f, Drain& x) { return inspect_fields(f, "Drain", x.reason); }
 template <class I> typename I::result_type inspect(I& f, Shutdown& x) { return inspect_fields(f, "Shutdown", x.reason); }
 template <class I> typename I::result_type inspect(I& f, NormaliserDelta& x) {
   return inspect_fields(f, "NormaliserDelta", x.upwards, x.bytes); }
@@ -306,8 +318,6 @@ template <class I> typename I::result_type inspect(I& f, NodeState& x) {
   return inspect_fields(f, "NodeState", x.node, x.role, x.state, x.pid, x.gone); }
 template <class I> typename I::result_type inspect(I& f, RunPhase& x) {
   return inspect_fields(f, "RunPhase", x.state, x.reason, x.actor_steps, x.version); }
-template <class I> typename I::result_type inspect(I& f, StopRequest& x) {
-  return inspect_fields(f, "StopRequest", x.reason, x.interrupted, x.hurry); }
 // clang-format on
 
 }  // namespace troupe::actors
@@ -332,12 +342,13 @@ CAF_ADD_TYPE_ID(troupe, (troupe::actors::Ping))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::CheckpointRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::EvaluateRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Pause))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::Drain))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::Shutdown))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::NormaliserDelta))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::NodeState))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RunPhase))
-CAF_ADD_TYPE_ID(troupe, (troupe::actors::StopRequest))
-CAF_ADD_TYPE_ID(troupe, (troupe::actors::ScaleRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::ControlRequest))
+CAF_ADD_TYPE_ID(troupe, (troupe::actors::ControlAnswer))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::GroupWanted))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::GroupFormed))
 CAF_ADD_TYPE_ID(troupe, (troupe::actors::RendezvousRequest))

@@ -39,6 +39,15 @@ struct Execute {
     if (self->state.nodes.count(action.node) == 0) return self->state.host->kill(action.node);
     to_node(self, action.node, Shutdown{action.reason});
   }
+  void operator()(const DrainNode& action) const {
+    CoordinatorState& state = self->state;
+    if (state.nodes.count(action.node) == 0) return state.host->kill(action.node);
+    // A learner has nothing to finish once the others go on without it.
+    if (state.groups && leave_group(self, action.node))
+      to_node(self, action.node, Shutdown{"it is drained"});
+    else
+      to_node(self, action.node, Drain{"it is drained"});
+  }
   void operator()(const PingNode& action) const { to_node(self, action.node, Ping{action.number}); }
   void operator()(const PauseNode& action) const { to_node(self, action.node, Pause{true}); }
   void operator()(const BeginCheckpoint& action) const {
@@ -88,17 +97,26 @@ void show_nodes(Self self) {
     if (shown == now) continue;
     shown = now;
     self->send(state.setup->hub,
-               NodeState{plan.name, plan.role, now, state.host->pid_of(plan.name), now == "ended"});
+               NodeState{plan.name, plan.role, now, state.host->pid_of(plan.name), false});
+  }
+  for (auto shown = state.shown.begin(); shown != state.shown.end();) {
+    if (state.run->has(shown->first)) {
+      ++shown;
+      continue;
+    }
+    self->send(state.setup->hub, NodeState{shown->first, "", "left", 0, true});
+    state.conditions.erase(shown->first);
+    shown = state.shown.erase(shown);
   }
 }
 
-void settle(Self self) {
+void show_leaving_shards(Self self) {
   CoordinatorState& state = self->state;
-  // An action may cause others at once.
-  for (auto actions = state.run->take_actions(); !actions.empty();
-       actions = state.run->take_actions())
-    for (const Action& action : actions) std::visit(Execute{self}, action);
-  if (!state.over) show_nodes(self);
+  auto leaving = state.run->leaving_shards(), gone = state.run->gone_shards();
+  if (leaving == state.peers.leaving_shards && gone == state.peers.gone_shards) return;
+  state.peers.leaving_shards = std::move(leaving);
+  state.peers.gone_shards = std::move(gone);
+  broadcast_peers(self);
 }
 
 void watch_for_standstill(Self self, Clock::time_point now) {
@@ -120,29 +138,20 @@ void watch_for_standstill(Self self, Clock::time_point now) {
     tell(self, Tell{"", "warning", "standstill", *text});
 }
 
-caf::result<std::string> on_scale(Self self, const ScaleRequest& request) {
-  CoordinatorState& state = self->state;
-  if (!state.run || state.over)
-    return caf::make_error(caf::sec::runtime_error, "the run does not go on");
-  const auto scaled = state.run->scale(request.role, request.count, Clock::now());
-  if (!scaled) return caf::make_error(caf::sec::runtime_error, scaled.error().message);
-  resize_peers(self);
-  settle(self);
-  return *scaled;
-}
-
 void beat(Self self) {
   CoordinatorState& state = self->state;
   if (state.over) return;
   const auto now = Clock::now();
   if (!state.run) {
     const RunCounters& counters = state.setup->counters;
-    state.run.emplace(state.setup->options,
-                      plan_topology(state.setup->options, counters.shards, counters.actors),
+    state.run.emplace(state.setup->options, plan_topology(state.setup->options, counters.scaled),
                       counters, now);
     state.watch.emplace(state.setup->options.supervision.standstill_after, now);
     begin_groups(self);
     resize_peers(self);
+    const ActorOptions& actors = state.setup->options.actors;
+    if (actors.scaling == "auto")
+      state.scaling.emplace(ActorScalingOptions{.min = actors.min, .max = actors.max}, now);
   }
   for (const NodeHost::Ended& ended : state.host->take_ended()) {
     withdraw(self, ended.node, ended.incarnation);
@@ -151,6 +160,7 @@ void beat(Self self) {
   state.run->tick(now);
   form_groups(self);
   watch_for_standstill(self, now);
+  scale_by_load(self);
   settle(self);
   if (!state.over) self->delayed_send(self, kBeat, beat_atom_v);
 }
@@ -205,17 +215,23 @@ CoordinatorActor::behavior_type coordinator_behavior(
         auto& groups = self->state.groups;
         to_node(self, groups ? groups->leader() : "learner-0", delta);
       },
-      [self](const StopRequest& request) {
-        if (!self->state.run || self->state.over) return;
-        self->state.run->stop(request.reason, request.interrupted, request.hurry, Clock::now());
-        settle(self);
-      },
-      [self](const ScaleRequest& request) { return on_scale(self, request); },
+      [self](const ControlRequest& request) { return on_control(self, request); },
       [self](beat_atom) { beat(self); },
   };
 }
 
 }  // namespace
+
+void settle(Self self) {
+  CoordinatorState& state = self->state;
+  // An action may cause others at once.
+  for (auto actions = state.run->take_actions(); !actions.empty();
+       actions = state.run->take_actions())
+    for (const Action& action : actions) std::visit(Execute{self}, action);
+  if (state.over) return;
+  show_nodes(self);
+  show_leaving_shards(self);
+}
 
 CoordinatorActor spawn_coordinator(caf::actor_system& system,
                                    std::shared_ptr<CoordinatorSetup> setup) {

@@ -23,6 +23,7 @@ struct CoordinatorSetup {
   std::unique_ptr<CheckpointStore> store;  // newest() is what nodes restore
   RunCounters counters;
   HubActor hub;
+  std::string secret;                  // of those who may control the run
   std::atomic<std::uint16_t> port{0};  // where nodes connect; set before the first beat
   // Called once when every node is gone.
   std::function<void(int exit_code, const std::string& text)> on_over;

@@ -40,7 +40,7 @@ Assignment assignment_for(Self self, const Hello& hello) {
   // Learners and shards go back to the newest checkpoint whenever they start; an environment actor
   // only with the whole run: one that died goes on with fresh episodes.
   const bool resumes = hello.incarnation == state.first_incarnation[hello.node];
-  if (setup.store->newest() && has_state(assignment.role) &&
+  if (setup.store->newest() && has_state(assignment.role) && !state.run->begins_empty(hello.node) &&
       (assignment.role != "environment" || resumes))
     assignment.restore_directory = setup.store->newest()->directory.string();
   return assignment;
@@ -193,7 +193,18 @@ bool take_report(Self self, const Report& report) {
     const Json json = Json::parse(report.json);
     const Json& counters = json.at("counters");
     const Json& gauges = json.at("gauges");
-    state.conditions[report.node].waiting_on = json.value("waiting_on", std::string());
+    Condition& condition = state.conditions[report.node];
+    condition.waiting_on = json.value("waiting_on", std::string());
+    const auto waited = [&](const char* what) {
+      return counters.value(std::string(what) + "_blocked_ms", 0.0);
+    };
+    condition.insert_blocked_ms =
+        waited("replay_credit") + waited("lease") + waited("acknowledgement");
+    condition.sample_blocked_ms = waited("sample") + waited("pictures");
+    if (counters.contains("learner_updates"))
+      condition.version = counters.at("learner_updates").get<std::uint64_t>();
+    else if (gauges.contains("policy_version"))
+      condition.version = static_cast<std::uint64_t>(gauges.at("policy_version").get<double>());
     for (std::uint32_t shard = 0; shard < state.run->shards().size(); ++shard) {
       const std::string prefix = "shard" + std::to_string(shard) + "/";
       if (!counters.contains(prefix + "inserted_steps")) continue;

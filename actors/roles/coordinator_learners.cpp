@@ -48,7 +48,10 @@ void begin_groups(Self self) {
   std::vector<std::uint32_t> generations(groups);
   if (is_asynchronous(options))
     for (std::uint32_t i = 0; i < groups; ++i) generations[i] = state.run->last_generation(i);
-  state.groups.emplace(static_cast<std::size_t>(options.learners.count), generations);
+  const auto& plan = state.run->plan();
+  const auto learners = std::count_if(plan.begin(), plan.end(),
+                                      [](const NodePlan& node) { return node.role == "learner"; });
+  state.groups.emplace(static_cast<std::size_t>(learners), generations);
   state.rendezvous.resize(groups);
   if (!is_asynchronous(options)) return;
   // Snapshots of an earlier session are older or newer than the checkpoint that this one begins
@@ -96,6 +99,21 @@ void on_group_wanted(Self self, const GroupWanted& wanted) {
   state.groups->of(group).asks(wanted.node, wanted.generation, Clock::now());
   // The message that told it of the present one may have been lost.
   if (wanted.generation < state.groups->group(group).generation) tell_group(self, wanted.node);
+}
+
+bool leave_group(Self self, const std::string& learner) {
+  CoordinatorState& state = self->state;
+  const auto& plan = state.run->plan();
+  if (std::none_of(plan.begin(), plan.end(), [&](const NodePlan& node) {
+        return node.name == learner && node.role == "learner";
+      }))
+    return false;
+  state.groups->of(group_of(self, learner)).leaves(learner);
+  state.learner_endpoints.erase(learner);
+  form_groups(self);
+  lead(self);
+  broadcast_peers(self);
+  return true;
 }
 
 void form_groups(Self self) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/roles/actor_scaling.hpp"
 #include "actors/roles/coordinator.hpp"
 #include "actors/roles/learner_groups.hpp"
 #include "actors/roles/node_host.hpp"
@@ -23,12 +24,17 @@ namespace troupe::actors {
 struct Condition {
   std::string waiting_on, busy_with;
   std::uint64_t busy_ms = 0;
+  std::optional<std::uint64_t> version;  // of its parameters
+  // In all, in this life: an actor's waits for leave to insert, a learner's for samples.
+  double insert_blocked_ms = 0, sample_blocked_ms = 0;
 };
 
 struct CoordinatorState {
   std::shared_ptr<CoordinatorSetup> setup;
   std::optional<RunState> run;
   std::optional<StandstillWatch> watch;
+  std::optional<ActorScaling> scaling;  // where the run scales itself
+  std::chrono::steady_clock::time_point scaling_looked{};
   std::map<std::string, Condition> conditions;
   std::unique_ptr<NodeHost> host;
   std::map<std::string, NodeActor> nodes;                  // joined
@@ -49,6 +55,10 @@ struct CoordinatorState {
 
 using CoordinatorSelf = CoordinatorActor::stateful_pointer<CoordinatorState>;
 
+// Carries out what the run has decided.
+void settle(CoordinatorSelf self);
+// More or fewer actors, where the run scales itself; coordinator_control.cpp.
+void scale_by_load(CoordinatorSelf self);
 // A line for the log and the watchers.
 void tell(CoordinatorSelf self, const Tell& line);
 // Room for the shards that the run has now.
@@ -64,6 +74,8 @@ void on_ready(CoordinatorSelf self, const RoleReady& ready);
 void on_report(CoordinatorSelf self, const Report& report);
 void on_evaluation(CoordinatorSelf self, const EvaluationDone& done);
 void on_part(CoordinatorSelf self, const PartWritten& part);
+// Control from outside; coordinator_control.cpp.
+ControlAnswer on_control(CoordinatorSelf self, const ControlRequest& request);
 void on_group_wanted(CoordinatorSelf self, const GroupWanted& wanted);
 // Forms the next groups of learners where there are some to form.
 void form_groups(CoordinatorSelf self);
@@ -74,6 +86,8 @@ void take_server_report(CoordinatorSelf self, const nlohmann::json& counters,
 void broadcast_peers(CoordinatorSelf self);
 // The learner that counts for the run, and where it serves its parameters and takes pictures.
 void lead(CoordinatorSelf self);
+// The others of its group go on without it; false: it is no learner of a group.
+bool leave_group(CoordinatorSelf self, const std::string& learner);
 // What a node served is gone with it. Before RunState::node_ended.
 void withdraw(CoordinatorSelf self, const std::string& node, std::uint32_t incarnation);
 

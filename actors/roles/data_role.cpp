@@ -70,6 +70,16 @@ class DataRole final : public RoleBase {
     parts_written(request.checkpoint, std::vector<FilePart>{}, "{}");
   }
 
+  // What it was leased is delivered; an answer that is still to come may be another lease.
+  void drain() override {
+    draining_ = true;
+    draining_since_ = Clock::now();
+  }
+  bool drained() override {
+    if (!works_.empty() || window_.size() > 0) return false;
+    return !asked_ || !channel_ || Clock::now() - draining_since_ > kAskAgain;
+  }
+
   // A picture that may not be left out ends the run at once: it will not be better next time.
   bool is_final(const Error& error) const override { return error.code == ErrorCode::kCorrupt; }
 
@@ -87,7 +97,9 @@ class DataRole final : public RoleBase {
 
   // One request at a time; it is repeated under its number until it is answered.
   void ask() {
-    if (!channel_ || paused_ || works_.size() + window_.size() >= credit()) return;
+    if (!channel_ || paused_ || (draining_ && !asked_) ||
+        works_.size() + window_.size() >= credit())
+      return;
     const auto now = Clock::now();
     if (asked_ && now - asked_at_ < kAskAgain) return;
     if (!asked_) ++serial_;
@@ -176,7 +188,8 @@ class DataRole final : public RoleBase {
   }
 
   void report() {
-    const char* waits = paused_           ? "pause"
+    const char* waits = draining_         ? "drain"
+                        : paused_         ? "pause"
                         : !channel_       ? "learner"
                         : !works_.empty() ? ""
                         : window_.full()  ? "acknowledgement"
@@ -201,8 +214,8 @@ class DataRole final : public RoleBase {
   std::deque<Work> works_;  // as they were given to the loader
   SendWindow window_;
   std::uint64_t serial_ = 0;
-  bool asked_ = false, paused_ = false;
-  Clock::time_point asked_at_{};
+  bool asked_ = false, paused_ = false, draining_ = false;
+  Clock::time_point asked_at_{}, draining_since_{};
   BlockedTime blocked_;
   std::set<std::string> named_;
   std::uint64_t delivered_ = 0, corrupt_ = 0;

@@ -3,6 +3,7 @@
 // itself.
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "actors/config/checks.hpp"
 #include "actors/messages/data_protocol.hpp"
@@ -61,8 +62,11 @@ class EnvironmentRole : public RoleBase {
       connect(shard, shard < peers.shard_endpoints.size() ? peers.shard_endpoints[shard] : "");
       live.push_back(lanes_[shard].channel != nullptr);
     }
+    for (const std::uint32_t shard : peers.leaving_shards)
+      if (shard < live.size()) live[shard] = false;
     // A run may be resumed with fewer shards than its unacknowledged chunks were made for.
     if (!lanes_.empty()) window_.fold_lanes(static_cast<std::uint32_t>(lanes_.size()));
+    leave_shards(peers, live);
     router_.set_live(std::move(live));
     follow_parameters(peers.parameter_endpoint);
   }
@@ -70,6 +74,19 @@ class EnvironmentRole : public RoleBase {
   void pause(bool paused) override {
     paused_ = paused;
     if (paused) flush(milliseconds{0});
+  }
+
+  void drain() override {
+    draining_ = true;
+    flush(milliseconds{0});
+    if (auto delta = worker_->take_statistics(); !delta.empty()) send_statistics(std::move(delta));
+  }
+
+  // All that it stepped is in a table.
+  bool drained() override {
+    if (window_.size() > 0) return false;
+    publish_report();
+    return true;
   }
 
   // One slice: answers in, steps, chunks out.
@@ -122,7 +139,23 @@ class EnvironmentRole : public RoleBase {
     before_ = worker_->counters();  // counted from here on
   }
 
+  // Chunks that such shards will not acknowledge go to the first of those that stay, there or not.
+  void leave_shards(const Peers& peers, const std::vector<bool>& live) {
+    const auto is_in = [](const std::vector<std::uint32_t>& list, std::uint32_t shard) {
+      return std::find(list.begin(), list.end(), shard) != list.end();
+    };
+    std::optional<std::uint32_t> stays;
+    for (std::uint32_t shard = 0; shard < live.size(); ++shard)
+      if (!is_in(peers.leaving_shards, shard) && !is_in(peers.gone_shards, shard) &&
+          (!stays || (live[shard] && !live[*stays])))
+        stays = shard;
+    if (!stays) return;
+    for (const std::uint32_t shard : peers.leaving_shards) window_.move_lane(shard, *stays, false);
+    for (const std::uint32_t shard : peers.gone_shards) window_.move_lane(shard, *stays, true);
+  }
+
   const char* blocked_on() const {
+    if (draining_) return "drain";
     if (paused_) return "pause";
     if (!worker_->has_parameters()) return "parameters";
     if (!router_.any_live()) return "shard";
@@ -242,6 +275,10 @@ class EnvironmentRole : public RoleBase {
   void report() {
     if (!report_due()) return;
     if (auto delta = worker_->take_statistics(); !delta.empty()) send_statistics(std::move(delta));
+    publish_report();
+  }
+
+  void publish_report() {
     const envs::VectorEnvCounters& counters = worker_->counters();
     RoleBoard::Snapshot snapshot;
     auto& c = snapshot.counters;
@@ -269,7 +306,7 @@ class EnvironmentRole : public RoleBase {
   std::string parameter_endpoint_;
   std::unique_ptr<ParameterSubscriber> parameters_;
   BlockedTime blocked_;
-  bool paused_ = false;
+  bool paused_ = false, draining_ = false;
   std::uint64_t acknowledged_ = 0, refused_ = 0;
 };
 

@@ -162,6 +162,7 @@ HubActor::behavior_type hub_behavior(Self self, const std::shared_ptr<HubSetup>&
       },
       [self](const EvaluationDone& done) { on_evaluation(self, done); },
       [self](const NodeState& node) {
+        if (node.gone) return self->state.hub->remove_node(node.node);
         self->state.roles[node.node] = node.role;
         telemetry::NodeStatus status;
         status.node = node.node;

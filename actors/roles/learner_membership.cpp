@@ -25,7 +25,13 @@ void LearnerMembership::ended(const std::string& learner, Time now) {
   if (std::erase(group_.members, learner) > 0 && !broken_) broken_ = now;
 }
 
+void LearnerMembership::leaves(const std::string& learner) {
+  ask_.erase(learner);
+  if (std::erase(group_.members, learner) > 0) smaller_ = !group_.members.empty();
+}
+
 bool LearnerMembership::due(Time now) const {
+  if (smaller_ && !broken_) return true;
   if (ask_.empty()) return false;
   const auto waited = [&](std::chrono::milliseconds limit) {
     return std::any_of(ask_.begin(), ask_.end(),
@@ -49,6 +55,7 @@ std::optional<LearnerGrouping> LearnerMembership::tick(Time now) {
   formed_ = true;
   ask_.clear();
   broken_.reset();
+  smaller_ = false;
   return group_;
 }
 

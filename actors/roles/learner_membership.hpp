@@ -36,6 +36,8 @@ class LearnerMembership {
   // `generation`: of the last group that it was told of.
   void asks(const std::string& learner, std::uint32_t generation, Time now);
   void ended(const std::string& learner, Time now);
+  // It is to leave in order: the others form the next group at once.
+  void leaves(const std::string& learner);
   // The next group, once, when there is one to form.
   std::optional<LearnerGrouping> tick(Time now);
 
@@ -51,6 +53,7 @@ class LearnerMembership {
   bool formed_ = false;              // a group, once
   std::map<std::string, Time> ask_;  // since when
   std::optional<Time> broken_;       // since when the group is over
+  bool smaller_ = false;             // a member has left in order
 };
 
 }  // namespace troupe::actors

@@ -215,6 +215,12 @@ NodeActor::behavior_type node_behavior(Self self, const std::shared_ptr<NodeOpti
         else
           to_role(self, delta);
       },
+      [self](const Drain& drain) {
+        if (self->state.role)
+          to_role(self, drain);  // RoleEnded follows
+        else
+          end(self, "");
+      },
       [self](const Shutdown& shutdown) {
         if (self->state.role)
           to_role(self, shutdown);  // RoleEnded follows
@@ -227,6 +233,9 @@ NodeActor::behavior_type node_behavior(Self self, const std::shared_ptr<NodeOpti
       [self](const EpisodeDone& episode) { to_coordinator(self, episode); },
       [self](const Event& event) { to_coordinator(self, event); },
       [self](const RoleEnded& ended) {
+        const State& mine = self->state;  // its last counts are the run's
+        to_coordinator(
+            self, Report{mine.options.name, mine.options.incarnation, to_json(mine.board->read())});
         to_coordinator(self, ended);
         self->state.role = nullptr;
         end(self, ended.error, ended.permanent);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <map>
 #include <mutex>
 
@@ -138,6 +139,11 @@ class LocalHost final : public NodeHost {
 };
 
 }  // namespace
+
+std::string NodeHost::host_of(const std::string&) const {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "here";
+}
 
 std::unique_ptr<NodeHost> make_node_host(caf::actor_system& system, const CoordinatorSetup& setup,
                                          const CoordinatorActor& coordinator) {

@@ -31,6 +31,8 @@ class NodeHost {
   // Nodes that ended since the last call, each incarnation once.
   virtual std::vector<Ended> take_ended() = 0;
   virtual std::int64_t pid_of(const std::string& node) const = 0;
+  // The host that it runs on.
+  virtual std::string host_of(const std::string& node) const;
 };
 
 // By options.processes.

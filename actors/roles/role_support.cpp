@@ -130,10 +130,16 @@ RoleActor::behavior_type drive_role(RoleActor::stateful_pointer<RoleState> self,
       [=](const Pause& pause) { self->state.role->pause(pause.paused); },
       [=](const NormaliserDelta& delta) { self->state.role->statistics(delta); },
       [=](const GroupFormed& group) { self->state.role->group(group); },
+      [=](const Drain&) {
+        self->state.draining = true;
+        self->state.role->drain();
+      },
       [=](const Shutdown&) { end("", false); },
       [=](work_atom) {
         if (auto worked = self->state.role->work(); !worked)
           end(worked.error().message, self->state.role->is_final(worked.error()));
+        else if (self->state.draining && self->state.role->drained())
+          end("", false);
         else
           self->send(self, work_atom_v);
       },

@@ -31,6 +31,9 @@ class RoleBase {
   virtual void peers(const Peers&) {}
   virtual void limit(const StepLimits&) {}
   virtual void pause(bool) {}
+  // Begins nothing new from now on; work() goes on until drained().
+  virtual void drain() {}
+  virtual bool drained() { return true; }
   virtual void evaluate(const EvaluateRequest&) {}
   virtual void statistics(const NormaliserDelta&) {}
   virtual void group(const GroupFormed&) {}
@@ -74,6 +77,7 @@ class RoleBase {
 
 struct RoleState {
   std::unique_ptr<RoleBase> role;
+  bool draining = false;
   static inline const char* name = "role";
 };
 

@@ -7,10 +7,23 @@ namespace troupe::actors {
 
 using Json = nlohmann::json;
 
+namespace {
+
+Json to_json(const ScaledCounts::Count& count) {
+  return {{"scaled", count.scaled}, {"configured", count.configured}};
+}
+
+ScaledCounts::Count count_from(const Json& json) {
+  return {json.at("scaled").get<std::uint32_t>(), json.at("configured").get<std::uint32_t>()};
+}
+
+}  // namespace
+
 std::string counters_json(const RunState& state, RunState::Time now) {
   const RunCounters& counters = state.counters();
   const RunState::Saved saved = state.saved();
-  std::uint64_t held = 0, removed = 0, prefilled = 0;
+  std::uint64_t held = 0, removed = counters.retired_inserted + counters.retired_prefilled,
+                prefilled = counters.retired_prefilled;
   std::vector<std::uint64_t> inserted;
   for (const ShardLedger& shard : saved.shards) {
     held += shard.held;
@@ -33,7 +46,14 @@ std::string counters_json(const RunState& state, RunState::Time now) {
             {"next_evaluation", counters.next_evaluation},
             {"incarnations", counters.incarnations},
             {"version", saved.version},
-            {"scaled", {{"shards", counters.shards}, {"actors", counters.actors}}},
+            {"scaled",
+             {{"shards", to_json(counters.scaled.shards)},
+              {"gone_shards", counters.scaled.gone_shards},
+              {"actors", to_json(counters.scaled.actors)},
+              {"learners", to_json(counters.scaled.learners)}}},
+            // Of shards that were scaled away; within the ledger's inserted, prefilled and removed.
+            {"retired",
+             {{"inserted", counters.retired_inserted}, {"prefilled", counters.retired_prefilled}}},
             {"ledger",
              {{"inserted", saved.inserted()},
               {"prefilled", prefilled},
@@ -58,8 +78,12 @@ Result<RunCounters> counters_from_json(const std::string& json) {
     counters.next_evaluation = parsed.at("next_evaluation").get<std::uint64_t>();
     counters.inserted = parsed.at("inserted").get<std::vector<std::uint64_t>>();
     const Json& scaled = parsed.at("scaled");
-    counters.shards = scaled.at("shards").get<std::uint32_t>();
-    counters.actors = scaled.at("actors").get<std::uint32_t>();
+    counters.scaled = {.shards = count_from(scaled.at("shards")),
+                       .gone_shards = scaled.at("gone_shards").get<std::set<std::uint32_t>>(),
+                       .actors = count_from(scaled.at("actors")),
+                       .learners = count_from(scaled.at("learners"))};
+    counters.retired_inserted = parsed.at("retired").at("inserted").get<std::uint64_t>();
+    counters.retired_prefilled = parsed.at("retired").at("prefilled").get<std::uint64_t>();
     counters.incarnations = parsed.at("incarnations").get<std::map<std::string, std::uint32_t>>();
     if (parsed.contains("updates"))
       for (const Json& server : parsed.at("updates").at("servers"))

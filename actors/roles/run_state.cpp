@@ -23,14 +23,12 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
                    Time now)
     : options_(options),
       counters_(std::move(counters)),
-      shards_(static_cast<std::size_t>(options.replay.shards)),
+      shards_(static_cast<std::size_t>(counters_.scaled.shard_places(options))),
       started_(now),
       last_checkpoint_(now),
       phase_since_(now) {
-  // Shards that were added live in nodes of their own; a run that keeps its shards with the learner
-  // has the configured ones.
-  if (!shards_apart(options_)) counters_.shards = 0;
-  shards_.resize(std::max(shards_.size(), static_cast<std::size_t>(counters_.shards)));
+  if (counters_.scaled.shards.configured != options_.replay.shards)
+    counters_.scaled.gone_shards.clear();
   if (counters_.next_evaluation == 0)
     counters_.next_evaluation = static_cast<std::uint64_t>(options_.evaluation.every);
   for (std::size_t i = 0; i < counters_.inserted.size(); ++i) {
@@ -40,7 +38,10 @@ RunState::RunState(const RunOptions& options, std::vector<NodePlan> plan, RunCou
     else
       counters_.lost_with_shard += steps;  // a shard that this configuration no longer has
   }
-  for (std::size_t i = 0; i < shards_.size(); ++i) step_shares_.restart(i, shards_[i].inserted);
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    step_shares_.restart(i, shards_[i].inserted);
+    if (counters_.scaled.is_gone(options_, static_cast<std::uint32_t>(i))) step_shares_.leave(i);
+  }
   counters_.updates.resize(static_cast<std::size_t>(parameter_servers(options_)));
   for (const UpdateCounts& counts : counters_.updates) servers_.emplace_back(counts);
   for (const NodePlan& node_plan : plan) start(add_node(node_plan), now);
@@ -56,9 +57,23 @@ RunState::Node& RunState::add_node(const NodePlan& plan) {
 
 std::uint64_t RunState::actor_steps() const {
   if (counts_updates(options_)) return version_;
-  std::uint64_t total = counters_.lost_with_shard;
+  std::uint64_t total = counters_.lost_with_shard + counters_.retired_inserted;
   for (const ShardLedger& shard : shards_) total += shard.inserted;
   return total;
+}
+
+ShardLedger RunState::ledger() const {
+  ShardLedger all{.inserted = counters_.lost_with_shard + counters_.retired_inserted,
+                  .held = 0,
+                  .removed = counters_.retired_inserted + counters_.retired_prefilled,
+                  .prefilled = counters_.retired_prefilled};
+  for (const ShardLedger& shard : shards_) {
+    all.inserted += shard.inserted;
+    all.held += shard.held;
+    all.removed += shard.removed;
+    all.prefilled += shard.prefilled;
+  }
+  return all;
 }
 
 std::uint64_t RunState::wall_ms(Time now) const {
@@ -82,11 +97,23 @@ std::string RunState::state_of(const std::string& node) const {
     case NodePhase::kJoined:
       return "joined";
     case NodePhase::kReady:
-      return found->second.health != Health::kAlive ? "silent" : "ready";
+      if (found->second.health != Health::kAlive) return "silent";
+      return found->second.leave_by ? "leaving" : "ready";
     case NodePhase::kEnded:
       return found->second.restart_at ? "restarting" : "ended";
   }
   return "unknown";
+}
+
+RunState::NodeView RunState::view(const std::string& name, Time now) const {
+  const Node& node = nodes_.at(name);
+  NodeView view{.state = state_of(name),
+                .incarnation = node.incarnation,
+                .restarts_left = node.budget.allowed() - node.budget.used(now),
+                .restarts_allowed = node.budget.allowed()};
+  if (node.restart_at && *node.restart_at > now)
+    view.restart_in = duration_cast<milliseconds>(*node.restart_at - now);
+  return view;
 }
 
 bool RunState::is_current(const std::string& node, std::uint32_t incarnation) const {
@@ -226,6 +253,7 @@ void RunState::node_ended(const std::string& name, std::uint32_t incarnation,
     }
   }
   if (node->plan.role == "evaluator") evaluation_.reset();
+  if (node->leave_by) return retire(name, why, now);
   if (phase_ != Phase::kRunning) {
     if (!why.empty()) tell(name, "warning", "ended", name + " ended while the run stops: " + why);
     return;
@@ -290,6 +318,7 @@ void RunState::ping(Node& node, Time now) {
 
 void RunState::tick(Time now) {
   tick_nodes(now);
+  tick_leavers(now);
   if (checkpoint_ && !checkpoint_->committing && now > checkpoint_->deadline) end_waiting();
   if (evaluation_ && now - evaluation_since_ > options_.evaluation.timeout) {
     tell("", "warning", "evaluation_lost",

@@ -38,6 +38,9 @@ struct PingNode {
   std::string node;
   std::uint64_t number = 0;
 };
+struct DrainNode {  // finish what is under way, then end
+  std::string node;
+};
 struct PauseNode {
   std::string node;
 };
@@ -70,7 +73,7 @@ struct EndRun {  // every node is gone
   std::string text;
 };
 using Action =
-    std::variant<StartNode, KillNode, ShutdownNode, PingNode, PauseNode, BeginCheckpoint,
+    std::variant<StartNode, KillNode, ShutdownNode, DrainNode, PingNode, PauseNode, BeginCheckpoint,
                  CommitCheckpoint, AbandonCheckpoint, BeginEvaluation, Tell, LimitSteps, EndRun>;
 
 // Counters that outlive nodes; saved with every checkpoint.
@@ -80,9 +83,10 @@ struct RunCounters {
   std::uint64_t next_evaluation = 0;  // actor steps
   std::map<std::string, std::uint32_t> incarnations;
   std::vector<std::uint64_t> inserted;  // steps of each shard, lost ones not included
-  // Nodes that were added while it ran count on after a resume; 0: as many as configured.
-  std::uint32_t shards = 0, actors = 0;
+  ScaledCounts scaled;
   std::vector<UpdateCounts> updates;  // of each parameter server
+  // Of shards that were scaled away, in steps: all that they held then is removed.
+  std::uint64_t retired_inserted = 0, retired_prefilled = 0;
 };
 
 // A shard's ledger as last reported: inserted + prefilled = held + removed, in steps.
@@ -134,9 +138,12 @@ class RunState {
   void evaluation_done(std::uint64_t evaluation, double mean_return, const std::string& error);
   void stop(const std::string& reason, bool interrupted, bool hurry, Time now);
   void fail(const std::string& reason, Time now);
-  // More nodes of a role: "shard", "environment" or "data". The text says what is done;
-  // kInvalidArgument says why not.
-  Result<std::string> scale(const std::string& role, std::uint32_t count, Time now);
+  // So many nodes of "actors", "learners" or "shards", all of it or nothing. Those that are too
+  // many leave: the highest first, when they have finished what is under way. The text says what is
+  // done; kInvalidArgument says why not.
+  Result<std::string> scale(const std::map<std::string, std::uint32_t>& counts, Time now);
+  // One node leaves for good; the run goes on with one less of its role.
+  Result<std::string> drain(const std::string& node, Time now);
 
   // Time passes; call every 50-200 ms.
   void tick(Time now);
@@ -151,7 +158,15 @@ class RunState {
   std::uint64_t wall_ms(Time now) const;
   const std::vector<ShardLedger>& shards() const { return shards_; }
   const RunCounters& counters() const { return counters_; }
-  // All nodes, those that were added included.
+  // Of all shards, those that are over included.
+  ShardLedger ledger() const;
+  // Shards of this run that take no more steps: that are about to leave, or have left for good.
+  std::vector<std::uint32_t> leaving_shards() const;
+  std::vector<std::uint32_t> gone_shards() const;
+  bool has(const std::string& node) const { return nodes_.contains(node); }
+  // Whether it begins without what checkpoints hold under its name: it was added since.
+  bool begins_empty(const std::string& node) const;
+  // All nodes, those that were added included; one that has left is in it no longer.
   const std::vector<NodePlan>& plan() const { return plan_; }
   // Why it ends; empty while it runs.
   std::string stopping() const { return phase_ == Phase::kRunning ? "" : end_text_; }
@@ -163,6 +178,7 @@ class RunState {
   struct Saved {
     std::vector<ShardLedger> shards;
     std::uint64_t lost_with_shard = 0;
+    std::uint64_t retired = 0;  // inserted by shards that have left
     std::uint64_t version = 0;
     std::optional<std::uint64_t> updates;  // `version`, in a run without environment actors
     std::vector<UpdateCounts> sent;        // of each parameter server
@@ -174,7 +190,15 @@ class RunState {
   std::size_t ready(const std::string& role) const;
   // Whether this is the present life of that node.
   bool is_current(const std::string& node, std::uint32_t incarnation) const;
-  // For the status display: starting | joined | ready | silent | ended | waiting.
+  // How a node stands, for whoever asks.
+  struct NodeView {
+    std::string state;  // as state_of
+    std::uint32_t incarnation = 0;
+    std::int64_t restarts_left = 0, restarts_allowed = 0;
+    std::chrono::milliseconds restart_in{0};  // of one that waits for its next start
+  };
+  NodeView view(const std::string& node, Time now) const;
+  // For the status display: starting | joined | ready | silent | leaving | restarting | ended.
   std::string state_of(const std::string& node) const;
 
  private:
@@ -188,6 +212,9 @@ class RunState {
     Time since{};                    // of the phase
     bool killed = false;             // KillNode was asked for
     std::optional<Time> restart_at;  // kEnded and waiting
+    std::optional<Time> leave_by;    // it is to leave
+    bool asked = false;              // it has been told so
+    bool added = false;              // since the last checkpoint
     std::string kill_reason;
     std::optional<Liveness> liveness;  // since it joined
     Health health = Health::kAlive;
@@ -221,6 +248,16 @@ class RunState {
   void end_waiting();
   void leave(Time now);
   void leave_servers();  // once no learner is left
+  // run_state_scale.cpp
+  Result<std::string> check_scale(const std::string& word, std::uint32_t count) const;
+  std::vector<std::string> staying(const std::string& role) const;
+  void add_nodes(const std::string& role, std::uint32_t count, Time now);
+  void begin_leaving(Node& node, Time now);
+  void tick_leavers(Time now);
+  void retire(const std::string& name, const std::string& why, Time now);
+  void retire_shard(const Node& node, Time now);
+  void note_count(const std::string& role);
+  bool stateful_leavers() const;  // that have been told so
   void tell(const std::string& node, const std::string& level, const std::string& kind,
             std::string text);
   Node* find(const std::string& name, std::uint32_t incarnation);

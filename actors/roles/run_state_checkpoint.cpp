@@ -22,13 +22,13 @@ void RunState::learner_cut(std::uint64_t id, std::uint64_t version) {
 }
 
 std::uint64_t RunState::Saved::inserted() const {
-  std::uint64_t total = lost_with_shard;
+  std::uint64_t total = lost_with_shard + retired;
   for (const ShardLedger& shard : shards) total += shard.inserted;
   return total;
 }
 
 RunState::Saved RunState::saved() const {
-  Saved saved{shards_, counters_.lost_with_shard, version_, {}, {}};
+  Saved saved{shards_, counters_.lost_with_shard, counters_.retired_inserted, version_, {}, {}};
   for (const ServerLedger& server : servers_) saved.sent.push_back(server.counts());
   if (checkpoint_) saved.version = checkpoint_->version.value_or(version_);
   if (counts_updates(options_)) saved.updates = saved.version;
@@ -106,6 +106,8 @@ void RunState::checkpoint_committed(std::uint64_t id, const std::string& error, 
   if (!error.empty()) tell("", "error", "checkpoint_failed", "checkpoint not written: " + error);
   if (checkpoint_->final) final_saved_ = true;
   if (error.empty()) final_steps_ = saved().actor_steps();
+  if (error.empty())
+    for (auto& [name, node] : nodes_) node.added = false;
   last_checkpoint_ = now;
   checkpoint_.reset();
 }

@@ -22,7 +22,7 @@ void RunState::tick_running(Time now) {
   limit_steps();
   const Node* learner = ready_learner();
   if (options_.checkpoint.every.count() > 0 && !checkpoint_ && learner != nullptr &&
-      parts_ready() && now - last_checkpoint_ >= options_.checkpoint.every)
+      parts_ready() && !stateful_leavers() && now - last_checkpoint_ >= options_.checkpoint.every)
     begin_checkpoint(now, false);
 
   const Node* evaluator = ready_node("evaluator");
@@ -42,7 +42,8 @@ void RunState::limit_steps() {
   if (options_.stop.actor_steps <= 0 || counts_updates(options_)) return;
   const auto wanted = static_cast<std::uint64_t>(options_.stop.actor_steps);
   const bool asked = std::exchange(tell_limits_, false);
-  if (step_shares_.deal(wanted - std::min(wanted, counters_.lost_with_shard)) || asked)
+  const std::uint64_t over = counters_.lost_with_shard + counters_.retired_inserted;
+  if (step_shares_.deal(wanted - std::min(wanted, over)) || asked)
     actions_.push_back(LimitSteps{step_shares_.limits()});
 }
 
@@ -78,9 +79,15 @@ void RunState::stop(const std::string& reason, bool interrupted, bool hurry, Tim
   tell("", "info", "stopping", "the run stops: " + reason);
   phase_ = Phase::kSaving;
   phase_since_ = now;
-  for (auto& [name, node] : nodes_)
+  for (auto& [name, node] : nodes_) {
     if (is_actor(node.plan.role) && node.phase == NodePhase::kReady)
       actions_.push_back(PauseNode{name});
+    // The last checkpoint is of those who stay; who was not told yet stays.
+    if (node.leave_by && !node.asked)
+      node.leave_by.reset();
+    else if (node.leave_by)
+      node.leave_by = std::min(*node.leave_by, now + options_.stop.grace / 4);
+  }
   if (hurry) leave(now);
 }
 
@@ -99,7 +106,8 @@ void RunState::fail(const std::string& reason, Time now) {
 void RunState::tick_saving(Time now) {
   const Node* learner = ready_learner();
   // A shard that is just starting gets a moment, so that its table is in the last checkpoint.
-  const bool complete = parts_ready() || now - phase_since_ > options_.stop.grace / 4;
+  const bool complete =
+      (parts_ready() || now - phase_since_ > options_.stop.grace / 4) && !stateful_leavers();
   if ((learner == nullptr || (complete && !servers_ready())) && !checkpoint_)
     final_saved_ = true;  // nothing newer than the last checkpoint
   if (!final_saved_ && !checkpoint_ && complete) begin_checkpoint(now, true);

@@ -127,6 +127,15 @@ class SendWindow {
         entry.sent = false;
       }
   }
+  // Messages of one lane go to another one; `all`, or those that have not been sent there. They are
+  // sent anew.
+  void move_lane(std::uint32_t from, std::uint32_t to, bool all) {
+    for (Entry& entry : entries_)
+      if (entry.lane == from && (all || !entry.sent)) {
+        entry.lane = to;
+        entry.sent = false;
+      }
+  }
   // What save leaves out: environment and lane of each message.
   void save_lanes(std::vector<std::uint8_t>& out) const {
     replay::ByteWriter writer(out);

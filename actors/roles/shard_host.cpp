@@ -1,6 +1,7 @@
 // Implements the shards of one node.
 #include "actors/roles/shard_host.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "actors/roles/checkpoint_store.hpp"
@@ -113,6 +114,12 @@ void ShardHost::stop() {
 void ShardHost::limit(const StepLimits& limits) {
   for (std::size_t i = 0; i < servers_.size() && first_ + i < limits.inserted.size(); ++i)
     servers_[i]->limit(limits.inserted[first_ + i]);
+}
+
+std::chrono::milliseconds ShardHost::quiet_for() const {
+  auto shortest = std::chrono::milliseconds::max();
+  for (const auto& server : servers_) shortest = std::min(shortest, server->quiet_for());
+  return shortest;
 }
 
 std::vector<replay::TableSnapshot> ShardHost::cut() const {

@@ -35,6 +35,9 @@ class ShardHost {
   // Each shard stops taking chunks once it has inserted so many steps.
   void limit(const StepLimits& limits);
 
+  // The shortest of its servers' quiet times (ShardServer::quiet_for).
+  std::chrono::milliseconds quiet_for() const;
+
   // Of a shard's table in a checkpoint: "replay-0.table".
   static std::string file_name(std::uint32_t shard);
   // A cut of all tables now; written by write_cuts from any thread.

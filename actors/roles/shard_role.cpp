@@ -9,6 +9,8 @@
 namespace troupe::actors {
 namespace {
 
+constexpr std::chrono::milliseconds kQuiet{500};
+
 class ShardRole final : public RoleBase {
  public:
   using RoleBase::RoleBase;
@@ -44,6 +46,10 @@ class ShardRole final : public RoleBase {
                         return ShardHost::write_cuts(cuts, directory);
                       });
   }
+
+  // Environment actors have heard by then that no chunk is wanted any more, and have the answers to
+  // those that came.
+  bool drained() override { return host_->quiet_for() > kQuiet; }
 
   void limit(const StepLimits& limits) override { host_->limit(limits); }
 

@@ -67,7 +67,15 @@ ShardServer::ShardServer(std::shared_ptr<replay::Table> table, std::unique_ptr<C
       data_(std::move(data)),
       samples_(std::move(samples)),
       restored_(table_->statistics().inserted_items),
-      inserted_(table_->statistics().inserted_steps) {}
+      inserted_(table_->statistics().inserted_steps),
+      quiet_since_(std::chrono::steady_clock::now().time_since_epoch().count()) {}
+
+milliseconds ShardServer::quiet_for() const {
+  const auto since = quiet_since_.load();
+  if (since == 0) return milliseconds{0};
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<milliseconds>(now - std::chrono::steady_clock::duration(since));
+}
 
 void ShardServer::serve(milliseconds timeout) {
   if (samples_) return serve_samplers();
@@ -125,6 +133,7 @@ void ShardServer::take_chunk(const ChannelServer::Received& received) {
     return;
   }
   pending_.push_back({received.peer, std::move(*chunk)});
+  quiet_since_ = 0;
 }
 
 // In order of arrival, so that an episode's steps are never shuffled.
@@ -145,6 +154,8 @@ void ShardServer::insert_pending() {
     else
       acknowledge(first.peer, header);
     pending_.pop_front();
+    if (pending_.empty())
+      quiet_since_ = std::chrono::steady_clock::now().time_since_epoch().count();
   }
 }
 

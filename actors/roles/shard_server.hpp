@@ -40,6 +40,8 @@ class ShardServer {
   // thread.
   void limit(std::uint64_t inserted_steps) { limit_ = inserted_steps; }
   std::uint64_t limit() const { return limit_; }
+  // How long no chunk has come, while none waits to be inserted; 0 while one does. Any thread.
+  std::chrono::milliseconds quiet_for() const;
   // From now on `mark` says what was inserted before any of it is acknowledged. Before serve().
   void keep_mark(std::unique_ptr<StepMark> mark) { mark_ = std::move(mark); }
 
@@ -93,6 +95,7 @@ class ShardServer {
   const std::uint64_t restored_;             // items inserted when this life began
   std::uint64_t inserted_;                   // steps of the table, restored ones included
   std::unique_ptr<StepMark> mark_;           // of inserted_; null: none
+  std::atomic<std::chrono::steady_clock::rep> quiet_since_;  // 0: not quiet
   std::atomic<std::uint64_t> corrupt_{0};
   std::atomic<std::uint64_t> limit_{kNoLimit};
 };

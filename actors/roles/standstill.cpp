@@ -27,6 +27,7 @@ std::string absence(const Node& node, const StandstillView& view) {
   if (node.state == "silent") return node.name + " does not answer (silent)";
   if (node.state == "restarting") return node.name + " died and is about to be started again";
   if (node.state == "ended") return node.name + " has ended and is not started again";
+  if (node.state == "leaving") return node.name + " is leaving";
   const bool restores = node.state == "joined" && !view.restoring.empty();
   if (restores) return node.name + " is starting: it restores " + view.restoring;
   return node.name + " is starting (" + node.state + ")";

@@ -14,6 +14,16 @@ void StepShares::restart(std::size_t shard, std::uint64_t inserted) {
   limits_[shard] = inserted;
 }
 
+void StepShares::hold(std::size_t shard) {
+  if (shard < shards_.size()) shards_[shard].stays = false;
+}
+
+void StepShares::leave(std::size_t shard) {
+  if (shard >= shards_.size()) return;
+  shards_[shard] = {.inserted = 0, .most = 0, .stays = false};
+  limits_[shard] = 0;
+}
+
 void StepShares::report(std::size_t shard, std::uint64_t inserted, std::uint64_t limit) {
   if (shard >= shards_.size()) return;
   shards_[shard].inserted = inserted;
@@ -24,11 +34,15 @@ bool StepShares::deal(std::uint64_t wanted) {
   std::uint64_t promised = 0;
   for (const Shard& shard : shards_) promised += std::max(shard.most, shard.inserted);
   if (promised >= wanted) return take_back();
-  const std::uint64_t room = wanted - promised, count = shards_.size();
+  const std::uint64_t room = wanted - promised;
+  const auto count = static_cast<std::uint64_t>(
+      std::count_if(shards_.begin(), shards_.end(), [](const Shard& each) { return each.stays; }));
   if (count == 0) return false;
-  for (std::size_t i = 0; i < count; ++i) {
+  std::uint64_t nth = 0;
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
     Shard& shard = shards_[i];
-    const std::uint64_t part = room / count + (i < room % count ? 1 : 0);
+    if (!shard.stays) continue;
+    const std::uint64_t part = room / count + (nth++ < room % count ? 1 : 0);
     limits_[i] = shard.most = std::max(shard.most, shard.inserted) + part;
   }
   return true;
@@ -38,7 +52,7 @@ bool StepShares::deal(std::uint64_t wanted) {
 bool StepShares::take_back() {
   const auto used_up = [&](std::size_t i) { return shards_[i].inserted >= limits_[i]; };
   bool any = false, changed = false;
-  for (std::size_t i = 0; i < shards_.size(); ++i) any = any || used_up(i);
+  for (std::size_t i = 0; i < shards_.size(); ++i) any = any || (shards_[i].stays && used_up(i));
   for (std::size_t i = 0; any && i < shards_.size(); ++i) {
     if (used_up(i) || shards_[i].most != limits_[i]) continue;  // the latter: it is on its way
     limits_[i] = shards_[i].inserted + (limits_[i] - shards_[i].inserted) / 2;

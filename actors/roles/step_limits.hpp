@@ -13,6 +13,11 @@ class StepShares {
   // A shard that has `inserted` steps and may insert none before it hears of its share: at its
   // start.
   void restart(std::size_t shard, std::uint64_t inserted);
+  // It gets no more than it was promised: before its end.
+  void hold(std::size_t shard);
+  // It is over for good: what it has inserted and not been lost is no longer `wanted` of the
+  // others.
+  void leave(std::size_t shard);
   // Its report: steps it has, and the limit that it obeys now. A share that was made smaller is
   // free for others once the shard says so.
   void report(std::size_t shard, std::uint64_t inserted, std::uint64_t limit);
@@ -25,6 +30,7 @@ class StepShares {
   struct Shard {
     std::uint64_t inserted = 0;
     std::uint64_t most = 0;  // the highest limit that it may still obey
+    bool stays = true;       // gets shares
   };
   bool take_back();
 

@@ -34,9 +34,10 @@ class RestartBudget {
   }
 
   // Restarts that count at `now`.
-  std::int64_t used(Time now) {
-    forget_before(now - options_.window);
-    return used();
+  std::int64_t used(Time now) const {
+    const Time start = now - options_.window;
+    return std::count_if(restarts_.begin(), restarts_.end(),
+                         [&](Time restart) { return restart > start; });
   }
   std::int64_t allowed() const { return options_.restarts; }
 

@@ -22,7 +22,8 @@ std::string config(const std::string& name) {
 TEST_F(CliTest, HelpListsTheVerbsButNotTheHiddenOne) {
   const Outcome outcome = troupe("--help");
   EXPECT_EQ(outcome.code, 0);
-  for (const char* verb : {"run", "check", "watch", "replay", "bench", "help", "version"}) {
+  for (const char* verb : {"run", "check", "watch", "status", "scale", "drain", "stop", "replay",
+                           "bench", "help", "version"}) {
     EXPECT_THAT(outcome.out, HasSubstr(verb));
   }
   EXPECT_THAT(outcome.out, Not(HasSubstr("One node of a run")));
@@ -30,8 +31,9 @@ TEST_F(CliTest, HelpListsTheVerbsButNotTheHiddenOne) {
 
 TEST_F(CliTest, EveryVerbHasAnExample) {
   for (const char* verb :
-       {"run", "check", "watch", "replay", "replay export", "replay info", "replay import", "bench",
-        "bench env", "bench learner", "help", "help config", "help environments", "version"}) {
+       {"run", "check", "watch", "status", "scale", "drain", "stop", "replay", "replay export",
+        "replay info", "replay import", "bench", "bench env", "bench learner", "help",
+        "help config", "help environments", "version"}) {
     const Outcome outcome = troupe(std::string(verb) + " --help");
     EXPECT_EQ(outcome.code, 0) << verb;
     EXPECT_THAT(outcome.out, HasSubstr("Example: troupe " + std::string(verb))) << outcome.out;

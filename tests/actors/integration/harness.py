@@ -71,7 +71,8 @@ class Run:
         name, value = self.marker.split("=")
         environment = dict(os.environ, **{name: value})
         if temporary is not None:
-            environment["TMPDIR"] = str(temporary)
+            environment.update(TMPDIR=str(temporary), XDG_RUNTIME_DIR=str(temporary))
+        self.environment = environment
         words = [PROGRAM, "run", str(config), "--run-directory", str(self.directory)]
         for key, setting in (overrides or {}).items():
             words += ["--set", f"{key}={setting}"]
@@ -96,6 +97,20 @@ class Run:
 
     def told(self):
         return self.said() + self.log()
+
+    def troupe(self, *words, limit=60):
+        """A verb of the program in the run's environment."""
+        return subprocess.run([PROGRAM, *map(str, words)], env=dict(self.environment, TROUPE_TEST_RUN=""),
+                              capture_output=True, text=True, timeout=limit)
+
+    def control(self, verb, *words):
+        """What the run answers to a verb that it carries out."""
+        done = self.troupe(verb, self.directory, *words)
+        assert done.returncode == 0, (done.stdout, done.stderr, self.told())
+        return done.stdout.strip()
+
+    def status(self):
+        return json.loads(self.control("status", "--json"))
 
     def wait(self, limit=PATIENCE):
         try:

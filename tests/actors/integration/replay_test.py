@@ -112,30 +112,17 @@ class OneRatio(ReplayRun):
 
 
 class AddedShards(ReplayRun):
-    def scale(self, run, role, count):
-        """What the coordinator answers to a scale request."""
-        line = wait_until(lambda: next(iter([text for text in processes_with(run.marker).values()
-                                             if " node " in text]), None), what="a node")
-        port = re.search(r"--connect \S+:(\d+)", line)[1]
-        run_id = re.search(r"--run-id (\d+)", line)[1]
-        done = subprocess.run([os.environ["TROUPE_SCALE_CLIENT"], port, run_id, role, str(count)],
-                              capture_output=True, text=True, timeout=60)
-        return done.returncode, done.stdout.strip()
-
     def test_shards_and_actors_are_added_while_the_run_goes_on_and_resume_with_it(self):
         run = self.start({**self.OWN, "replay.shards": 1})
         run.ready("learner-0", "shard-0", "actor-0", "actor-1")
         run.progressed(500, 100)
-        self.assertEqual(self.scale(run, "shard", 3), (0, "shard nodes: 1 -> 3"))
+        self.assertEqual(run.control("scale", "shards=3"), "shards: 1 -> 3")
         run.ready("shard-1", "shard-2")
         for shard in ["shard1", "shard2"]:
             wait_until(lambda: run.last(f"shard/{shard}/held_steps") > 100, what=f"steps in {shard}")
-        self.assertEqual(self.scale(run, "environment", 3), (0, "environment nodes: 2 -> 3"))
+        self.assertEqual(run.control("scale", "actors=3"), "actors: 2 -> 3")
         run.ready("actor-2")
         run.progressed(500, 100)
-        code, said = self.scale(run, "shard", 2)
-        self.assertEqual(code, 1)
-        self.assertIn("fewer are not possible", said)
         checkpoint = self.stop(run)
         self.assert_ratio(checkpoint)
         for shard in range(3):

@@ -76,7 +76,7 @@ class Resume(RunTest):
         run.ready("learner-0")
         second = self.start(self.ENDLESS)
         self.assertIn(second.wait(20), (1, 2), second.told())
-        self.assertIn(f"another process runs in {run.directory}", second.said())
+        self.assertIn(f"process {run.process.pid} runs run in {run.directory}", second.said())
         run.progressed()
         run.tell(signal.SIGINT)
         self.assertEqual(run.wait(10), 130, run.told())

@@ -53,9 +53,12 @@ TEST_F(MessagesTest, NodeMessagesKeepTheirFields) {
   EXPECT_EQ(ready.data_endpoints, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(ready.sample_endpoints, std::vector<std::string>{"c"});
   EXPECT_EQ(ready.parameter_endpoint, "p");
-  const auto scale = round_trip(ScaleRequest{"shard", 3});
-  EXPECT_EQ(scale.role, "shard");
-  EXPECT_EQ(scale.count, 3U);
+  const auto control = round_trip(ControlRequest{"secret", "scale", "{}"});
+  EXPECT_EQ(control.secret, "secret");
+  EXPECT_EQ(control.verb, "scale");
+  EXPECT_EQ(control.arguments, "{}");
+  EXPECT_TRUE(round_trip(ControlAnswer{true, "text"}).done);
+  EXPECT_EQ(round_trip(ControlAnswer{true, "text"}).text, "text");
   EXPECT_EQ(round_trip(Report{"n", 1, "{\"a\":1}"}).json, "{\"a\":1}");
   EXPECT_EQ(round_trip(Pong{"n", 1, 2, 3, "step"}).busy_with, "step");
   const auto part = round_trip(PartWritten{"n", 1, 5, {{"f", 10, 0xffffffffU}}, "{}", ""});
@@ -85,9 +88,11 @@ TEST_F(MessagesTest, CoordinatorMessagesKeepTheirFields) {
   EXPECT_EQ(assignment.role, "learner");
   EXPECT_EQ(assignment.epoch, 3U);
   EXPECT_EQ(assignment.restore_directory, "/from");
-  const auto peers = round_trip(Peers{{"a"}, {"b"}, "c", {"u"}, "l", 4, {0, 7}});
+  const auto peers = round_trip(Peers{{"a"}, {"b"}, "c", {"u"}, "l", 4, {0, 7}, {1}, {2, 3}});
   EXPECT_EQ(peers.parameter_endpoint, "c");
   EXPECT_EQ(peers.ended_actors, (std::vector<std::uint32_t>{0, 7}));
+  EXPECT_EQ(peers.leaving_shards, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(peers.gone_shards, (std::vector<std::uint32_t>{2, 3}));
   EXPECT_EQ(round_trip(Ping{7}).number, 7U);
   EXPECT_EQ(round_trip(CheckpointRequest{1, "d"}).directory, "d");
   EXPECT_EQ(round_trip(EvaluateRequest{1, 2, 3}).version, 3U);
@@ -98,7 +103,7 @@ TEST_F(MessagesTest, CoordinatorMessagesKeepTheirFields) {
   EXPECT_EQ(group.rank, 1U);
   EXPECT_EQ(group.size, 2U);
   EXPECT_EQ(round_trip(RendezvousAnswer{{4, 5}}).bytes, (std::vector<std::uint8_t>{4, 5}));
-  EXPECT_TRUE(round_trip(StopRequest{"r", true, true}).hurry);
+  EXPECT_EQ(round_trip(Drain{"r"}).reason, "r");
   EXPECT_EQ(round_trip(NodeState{"n", "r", "s", 5, true}).pid, 5);
   EXPECT_EQ(round_trip(RunPhase{"finished", "r", 1, 2}).version, 2U);
 }

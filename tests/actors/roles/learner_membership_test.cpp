@@ -111,6 +111,19 @@ TEST_F(Membership, AWordThatCrossedTheNextGroupDoesNotBreakIt) {
   EXPECT_TRUE(tick());
 }
 
+TEST_F(Membership, OneThatLeavesInOrderIsLeftOutOfTheNextGroupAtOnce) {
+  begin();
+  membership_.leaves("learner-0");
+  EXPECT_EQ(membership_.leader(), "learner-1");
+  const auto group = tick();
+  ASSERT_TRUE(group);
+  EXPECT_EQ(group->generation, 2U);
+  EXPECT_THAT(group->members, ElementsAre("learner-1"));
+  membership_.ended("learner-0", now_);  // as it was told to
+  pass(5000);
+  EXPECT_FALSE(tick());
+}
+
 TEST_F(Membership, AfterTheDeathOfAllWhoeverIsThereBegins) {
   begin();
   membership_.ended("learner-0", now_);

@@ -62,9 +62,9 @@ TEST(PictureRuns, EndAtTheirAccuracy) {
 TEST(PictureRuns, CanBeScaledInDataActors) {
   World world(options());
   world.serve_all();
-  EXPECT_TRUE(world.run().scale("data", 4, world.now()));
-  EXPECT_FALSE(world.run().scale("environment", 4, world.now()));
-  EXPECT_FALSE(world.run().scale("shard", 2, world.now()));
+  EXPECT_TRUE(world.run().scale({{"actors", 4}}, world.now()));
+  EXPECT_FALSE(world.run().scale({{"learners", 2}}, world.now()));
+  EXPECT_FALSE(world.run().scale({{"shards", 2}}, world.now()));
   std::vector<std::string> started;
   world.pass(milliseconds{100});
   for (const StartNode& start : world.all<StartNode>()) started.push_back(start.node);

@@ -19,7 +19,8 @@ class World {
   explicit World(RunOptions options) : options_(std::move(options)) { begin(RunCounters{}); }
 
   void begin(RunCounters counters) {
-    run_.emplace(options_, plan_topology(options_), std::move(counters), now_);
+    const ScaledCounts scaled = counters.scaled;
+    run_.emplace(options_, plan_topology(options_, scaled), std::move(counters), now_);
     take();
   }
   RunState& run() { return *run_; }

@@ -116,5 +116,20 @@ TEST(SendWindow, EveryMessageArrivesOverALossyChannel) {
   EXPECT_GT(window.resent(), 0U);
 }
 
+TEST(SendWindow, MovesTheMessagesOfALaneThatIsNoMore) {
+  SendWindow window(4, milliseconds{50});
+  window.add({1, 1}, 10, payload(0), 0, 0);
+  window.add({1, 2}, 10, payload(0), 0, 1);
+  window.add({1, 3}, 10, payload(0), 0, 1);
+  window.sent({1, 2}, kStart);
+  window.move_lane(1, 0, false);  // what is on its way there may still be acknowledged
+  EXPECT_EQ(window.by_lane(2), (std::vector<std::size_t>{2, 1}));
+  EXPECT_EQ(window.next(kStart, [](std::uint32_t lane) { return lane == 1; }), nullptr);
+  window.move_lane(1, 0, true);
+  EXPECT_EQ(window.by_lane(2), (std::vector<std::size_t>{3, 0}));
+  window.sent({1, 1}, kStart);
+  EXPECT_EQ(window.next(kStart)->key.sequence, 2U);  // anew
+}
+
 }  // namespace
 }  // namespace troupe::actors

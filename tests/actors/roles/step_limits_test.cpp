@@ -54,6 +54,27 @@ TEST(StepShares, WhatADeadShardLostIsDealtAgainByItsSuccessor) {
   EXPECT_EQ(shares.limits(), (Limits{55, 20}));
 }
 
+TEST(StepShares, WhatAShardHadThatLeavesIsTheOthers) {
+  StepShares shares;
+  shares.restart(0, 0);
+  shares.restart(1, 0);
+  EXPECT_TRUE(shares.deal(100));
+  shares.report(0, 50, 50);
+  shares.report(1, 20, 50);
+  shares.hold(1);
+  EXPECT_TRUE(shares.deal(100));  // half of what it does not use comes back
+  EXPECT_EQ(shares.limits(), (Limits{50, 35}));
+  shares.report(1, 22, 35);
+  EXPECT_TRUE(shares.deal(100));  // it gets none of it again
+  EXPECT_EQ(shares.limits(), (Limits{65, 35}));
+  shares.leave(1);
+  EXPECT_TRUE(shares.deal(78));  // its 22 are over
+  EXPECT_EQ(shares.limits(), (Limits{78, 0}));
+  shares.restart(1, 0);  // another one takes its place
+  EXPECT_TRUE(shares.deal(98));
+  EXPECT_EQ(shares.limits(), (Limits{88, 10}));
+}
+
 TEST(StepShares, AreUsedUpExactlyWhateverTheShardsDo) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed);
