@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/runtime/curve_keys.hpp"
 #include "envs/spec/result.hpp"
 
 namespace troupe::actors {
@@ -53,6 +54,9 @@ struct ChannelMessage {
 struct ChannelLimits {
   std::size_t max_message_bytes = std::size_t{256} << 20;  // larger ones are refused, not allocated
   int high_water_mark = 1000;                              // messages queued per peer
+  // Encrypts what other hosts can reach (!is_loopback), and lets in nobody but the cluster's
+  // workers; null: plain text.
+  std::shared_ptr<const CurveKeys> curve = process_curve_keys();
 };
 
 // Peer names are chosen by clients and unique per server (a node's name and incarnation).

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "actors/runtime/socket_bio.hpp"
+
 namespace troupe::actors {
 namespace {
 
@@ -86,7 +88,8 @@ TlsSession::TlsSession(std::shared_ptr<const TlsCredentials> credentials, int so
     : credentials_(std::move(credentials)),
       ssl_(SSL_new(credentials_->context())),
       refused_(std::make_unique<CertificateInfo>()) {
-  SSL_set_fd(ssl_.get(), socket);
+  BIO* bio = make_socket_bio(socket).release();
+  SSL_set_bio(ssl_.get(), bio, bio);
   SSL_set_app_data(ssl_.get(), refused_.get());
   SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, note_refused);
 }

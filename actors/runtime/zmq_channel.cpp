@@ -307,6 +307,8 @@ Result<std::unique_ptr<ChannelServer>> open_zmq_server(const std::string& endpoi
     zmq::socket_t socket = make_socket(zmq::socket_type::router, endpoint, limits, kFrameBytes);
     socket.set(zmq::sockopt::router_mandatory, true);
     socket.set(zmq::sockopt::router_handover, true);
+    if (limits.curve && !is_loopback(endpoint))
+      accept_curve(zmq_context(), socket, *limits.curve, CurveClients::kWorkers);
     socket.bind(endpoint);
     return std::make_unique<ZmqServer>(std::move(socket), limits);
   } catch (const zmq::error_t& error) {
@@ -324,6 +326,7 @@ Result<std::unique_ptr<ChannelClient>> open_zmq_client(const std::string& endpoi
     socket.set(zmq::sockopt::immediate, true);  // queue only towards a living server
     socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
     socket.set(zmq::sockopt::reconnect_ivl_max, kReconnectMaxMs);
+    if (limits.curve && !is_loopback(endpoint)) connect_curve(socket, *limits.curve);
     socket.connect(endpoint);
     return std::make_unique<ZmqClient>(std::move(socket), endpoint, limits);
   } catch (const zmq::error_t& error) {

@@ -108,17 +108,21 @@ class Joined {
 
   template <class... Ts>
   std::string ask(Ts... words) {
+    return ask_within(20s, std::move(words)...);
+  }
+  template <class... Ts>
+  std::string ask_within(std::chrono::milliseconds limit, Ts... words) {
     if (!peer_) return peer_.error().message;
     caf::scoped_actor self(system_.get());
     std::string answer;
-    self->request(*peer_, 20s, std::move(words)...)
+    self->request(*peer_, limit, std::move(words)...)
         .receive([&](const std::string& text) { answer = text; },
                  [&](const caf::error& error) { answer = "error: " + to_string(error); });
     return answer;
   }
-  // How a message that CAF will not answer ends.
+  // CAF answers nothing to what is sent over a connection that is gone.
   bool is_lost() {
-    return eventually([&] { return ask(std::string("ping")) != "ping back"; });
+    return eventually([&] { return ask_within(500ms, std::string("ping")) != "ping back"; });
   }
   template <class... Ts>
   void tell(Ts... words) {
