@@ -86,6 +86,7 @@ void add_verbs(CLI::App& program, int& exit_code) {
   add_sample(program, exit_code);
   add_bench(program, exit_code);
   add_replay(program, exit_code);
+  add_certificates(program, exit_code);
   add_help(program, exit_code);
   add_version(program, exit_code);
 }

@@ -64,16 +64,24 @@ struct Publisher::State {
     publish.set(zmq::sockopt::sndhwm, options.high_water_mark);
     publish.set(zmq::sockopt::linger, static_cast<int>(options.linger.count()));
     snapshot.set(zmq::sockopt::linger, 0);
-    snapshot.set(zmq::sockopt::maxmsgsize, std::int64_t{kMaxRequestBytes});
     // A snapshot can be large, and one asker has one question at a time.
     snapshot.set(zmq::sockopt::sndhwm, 4);
     snapshot.set(zmq::sockopt::rcvhwm, 16);
     for (zmq::socket_t* socket : {&publish, &snapshot}) {
+      // What comes in is requests, and subscriptions.
+      socket->set(zmq::sockopt::maxmsgsize, std::int64_t{kMaxRequestBytes});
+      socket->set(zmq::sockopt::handshake_ivl, static_cast<int>(kHandshakeLimit.count()));
       socket->set(zmq::sockopt::tcp_keepalive, 1);
       socket->set(zmq::sockopt::tcp_keepalive_idle, kKeepaliveIdle);
       socket->set(zmq::sockopt::tcp_keepalive_intvl, kKeepaliveInterval);
       socket->set(zmq::sockopt::tcp_keepalive_cnt, kKeepaliveProbes);
     }
+  }
+
+  Result<std::string> bind(zmq::socket_t& socket, const std::string& address) {
+    if (options.curve && !is_local(address))
+      accept_curve(context, socket, *options.curve, CurveClients::kWorkersAndWatchers);
+    return bind_socket(socket, address);
   }
 
   void stamp(Message& message) {
@@ -187,20 +195,20 @@ Publisher::~Publisher() = default;
 
 Result<Publisher> Publisher::open(PublisherOptions options) {
   for (const std::string& endpoint : {options.endpoint, options.snapshot_endpoint}) {
-    if (!options.insecure && !is_local(endpoint)) {
+    if (!options.curve && !options.insecure && !is_local(endpoint)) {
       return fail(ErrorCode::kInvalidArgument,
                   "telemetry.endpoint '" + endpoint +
-                      "' can be reached from other hosts, and telemetry is not encrypted: use "
-                      "tcp://127.0.0.1:*");
+                      "' can be reached from other hosts, and without cluster.certificates it is "
+                      "not encrypted: use tcp://127.0.0.1:*");
     }
   }
   try {
     auto state = std::make_unique<State>(std::move(options));
-    auto endpoint = bind_socket(state->publish, state->options.endpoint);
+    auto endpoint = state->bind(state->publish, state->options.endpoint);
     if (!endpoint) return tl::unexpected(endpoint.error());
     state->endpoint = *endpoint;
     const std::string& wanted = state->options.snapshot_endpoint;
-    auto snapshot = bind_socket(state->snapshot, wanted.empty() ? beside(*endpoint) : wanted);
+    auto snapshot = state->bind(state->snapshot, wanted.empty() ? beside(*endpoint) : wanted);
     if (!snapshot) return tl::unexpected(snapshot.error());
     state->snapshot_endpoint = *snapshot;
     state->session = static_cast<std::uint64_t>(wall_time() * 1e6);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/runtime/curve_keys.hpp"
 #include "actors/telemetry/protocol.hpp"
 #include "envs/spec/result.hpp"
 
@@ -21,8 +22,10 @@ struct PublisherOptions {
   std::string run{};
   std::string endpoint = "tcp://127.0.0.1:*";  // tcp with * as port takes a free one; ipc works too
   std::string snapshot_endpoint{};             // empty: any free port, or path, beside `endpoint`
-  bool insecure = false;  // allow addresses other than loopback, readable by anyone who connects
-  int high_water_mark = 1000;                                   // messages queued per subscriber
+  // On addresses other than loopback: only workers and watchers of the cluster get in.
+  std::shared_ptr<const CurveKeys> curve{};
+  bool insecure = false;       // allow such addresses without keys, readable by anyone who connects
+  int high_water_mark = 1000;  // messages queued per subscriber
   std::size_t events = 50, episodes = 200, evaluations = 2000;  // kept for snapshots
   std::chrono::milliseconds linger{
       500};  // how long the destructor waits for the last message to leave
@@ -32,7 +35,7 @@ struct PublisherOptions {
 class Publisher {
  public:
   // kUnavailable: the address is in use. kInvalidArgument: not a ZeroMQ address, or one that other
-  // hosts can reach without options.insecure.
+  // hosts can reach without options.curve or options.insecure.
   static Result<Publisher> open(PublisherOptions options);
   Publisher(Publisher&&) noexcept;
   Publisher& operator=(Publisher&&) noexcept;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "actors/runtime/curve_keys.hpp"
 #include "actors/telemetry/protocol.hpp"
 #include "envs/spec/result.hpp"
 
@@ -37,10 +38,16 @@ class Subscriber {
  public:
   // Connects in the background; a publisher that is not there is no error. kInvalidArgument: not an
   // address. `high_water_mark`: messages that may wait here before the publisher's queue fills.
-  static Result<Subscriber> open(const std::string& endpoint, int high_water_mark = 1000);
+  // `curve`: keys of a bundle, for a run that other hosts can reach.
+  static Result<Subscriber> open(const std::string& endpoint, int high_water_mark = 1000,
+                                 std::shared_ptr<const CurveKeys> curve = nullptr);
   Subscriber(Subscriber&&) noexcept;
   Subscriber& operator=(Subscriber&&) noexcept;
   ~Subscriber();
+
+  // Waits until the publisher has let it in. kInvalidArgument: it refuses this host, and why.
+  // kTimeout: nobody is there, or it says nothing.
+  Result<void> await_connection(std::chrono::milliseconds timeout);
 
   struct Received {
     std::string text;  // the JSON as it came

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <string_view>
 
 #include "actors/telemetry/console.hpp"
 #include "actors/telemetry/run_files.hpp"
@@ -44,6 +45,23 @@ Result<Announcement> find_run(const WatchCommand& command) {
                       .process_start = 0};
 }
 
+// A run that listens at every address of its host says 0.0.0.0: the host is the one it was asked
+// at.
+std::string at_host_of(const std::string& snapshot, const std::string& endpoint) {
+  constexpr std::string_view kScheme = "tcp://";
+  for (const std::string_view everywhere : {"tcp://0.0.0.0:", "tcp://[::]:"})
+    if (snapshot.starts_with(everywhere) && endpoint.starts_with(kScheme))
+      return endpoint.substr(0, endpoint.rfind(':')) + snapshot.substr(snapshot.rfind(':'));
+  return snapshot;
+}
+
+Result<Subscriber> open_subscriber(const WatchCommand& command, const std::string& endpoint) {
+  if (!command.certificates) return Subscriber::open(endpoint);
+  auto keys = load_curve_keys(*command.certificates);
+  if (!keys) return tl::unexpected(keys.error());
+  return Subscriber::open(endpoint, 1000, std::make_shared<const CurveKeys>(std::move(*keys)));
+}
+
 class Watch {
  public:
   Watch(const WatchCommand& command, Announcement run, Subscriber subscriber)
@@ -76,6 +94,9 @@ class Watch {
   // The first status says where snapshots are, unless a run directory did.
   Result<void> join() {
     const double deadline = started_ + command_.timeout;
+    const auto let_in = subscriber_.await_connection(to_milliseconds(command_.timeout));
+    if (!let_in && let_in.error().code == ErrorCode::kTimeout) return nobody();
+    if (!let_in) return let_in;
     while (run_.snapshot_endpoint.empty()) {
       const double left = deadline - steady_seconds();
       if (left <= 0) return nobody();
@@ -87,13 +108,17 @@ class Watch {
       }
     }
     const double left = std::max(0.5, deadline - steady_seconds());
-    const auto snapshot = subscriber_.snapshot(run_.snapshot_endpoint, to_milliseconds(left));
+    const auto snapshot = subscriber_.snapshot(snapshot_endpoint(), to_milliseconds(left));
     if (!snapshot && snapshot.error().code == ErrorCode::kTimeout) return nobody();
     if (!snapshot) return tl::unexpected(snapshot.error());
     last_heard_ = steady_seconds();
     model_.apply(*snapshot);
     if (command_.json) print_snapshot(*snapshot);
     return {};
+  }
+
+  std::string snapshot_endpoint() const {
+    return at_host_of(run_.snapshot_endpoint, run_.endpoint);
   }
 
   tl::unexpected<Error> nobody() const {
@@ -152,8 +177,7 @@ class Watch {
     if (subscriber_.lost() == model_.lost || now < next_refresh_) return;
     model_.lost = subscriber_.lost();
     next_refresh_ = now + kRefreshEvery;
-    const auto snapshot =
-        subscriber_.snapshot(run_.snapshot_endpoint, to_milliseconds(kRefreshEvery));
+    const auto snapshot = subscriber_.snapshot(snapshot_endpoint(), to_milliseconds(kRefreshEvery));
     if (snapshot) model_.apply(*snapshot);
   }
 
@@ -223,7 +247,7 @@ class Watch {
 
 int watch_main(const WatchCommand& command) {
   const auto run = find_run(command);
-  auto subscriber = run ? Subscriber::open(run->endpoint) : tl::unexpected(run.error());
+  auto subscriber = run ? open_subscriber(command, run->endpoint) : tl::unexpected(run.error());
   if (!subscriber) {
     std::fprintf(command.errors, "troupe watch: %s\n", subscriber.error().message.c_str());
     return 1;

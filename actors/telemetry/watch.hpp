@@ -12,6 +12,8 @@ namespace troupe::actors::telemetry {
 struct WatchCommand {
   std::optional<std::string> endpoint{};  // none: the newest live run under runs_directory
   std::filesystem::path runs_directory = "runs";
+  // A bundle, for runs that other hosts can reach; none: they are not encrypted.
+  std::optional<std::filesystem::path> certificates{};
   bool json = false;   // every message as it comes, one JSON object per line, the snapshot's first
   bool once = false;   // shows the present state and returns
   double timeout = 5;  // s to wait for the run's first answer

@@ -32,7 +32,8 @@ TEST_F(CliTest, HelpListsTheVerbsButNotTheHiddenOne) {
 TEST_F(CliTest, EveryVerbHasAnExample) {
   for (const char* verb :
        {"run", "check", "watch", "status", "scale", "drain", "stop", "replay", "replay export",
-        "replay info", "replay import", "bench", "bench env", "bench learner", "help",
+        "replay info", "replay import", "bench", "bench env", "bench learner", "certificates", "certificates init",
+        "certificates issue", "certificates show", "help",
         "help config", "help environments", "version"}) {
     const Outcome outcome = troupe(std::string(verb) + " --help");
     EXPECT_EQ(outcome.code, 0) << verb;

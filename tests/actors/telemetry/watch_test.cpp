@@ -17,6 +17,7 @@
 
 #include "actors/telemetry/publisher.hpp"
 #include "actors/telemetry/run_files.hpp"
+#include "tests/actors/runtime/certificate_fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace troupe::actors::telemetry {
@@ -43,8 +44,9 @@ RunStatus status(const std::string& state, const std::string& reason = "") {
 // With `states` it moves on to the next once somebody has joined.
 class FakeRun {
  public:
-  explicit FakeRun(std::vector<RunStatus> states, const std::string& endpoint = "tcp://127.0.0.1:*")
-      : publisher_(open(endpoint)), states_(std::move(states)) {
+  explicit FakeRun(std::vector<RunStatus> states, const std::string& endpoint = "tcp://127.0.0.1:*",
+                   std::shared_ptr<const CurveKeys> curve = nullptr)
+      : publisher_(open(endpoint, std::move(curve))), states_(std::move(states)) {
     publisher_.publish(message(status("starting")));
     publisher_.publish(message(Evaluation{.returns = {5, 7}, .lengths = {10, 10}}));
     publisher_.publish(message(Metrics{{"loss", 0.5}}));
@@ -62,9 +64,11 @@ class FakeRun {
   }
 
  private:
-  static Publisher open(const std::string& endpoint) {
-    auto publisher =
-        Publisher::open({.run = "fake", .endpoint = endpoint, .linger = milliseconds(0)});
+  static Publisher open(const std::string& endpoint, std::shared_ptr<const CurveKeys> curve) {
+    auto publisher = Publisher::open({.run = "fake",
+                                      .endpoint = endpoint,
+                                      .curve = std::move(curve),
+                                      .linger = milliseconds(0)});
     if (!publisher) throw std::runtime_error(publisher.error().message);
     return std::move(*publisher);
   }
@@ -234,6 +238,47 @@ TEST(Watch, OnATerminalItDrawsAScreenFollowsItsSizeAndQuitsAtAKey) {
   EXPECT_TRUE(WIFEXITED(code));
   EXPECT_EQ(WEXITSTATUS(code), 0);
   close(terminal);
+}
+
+// 0.0.0.0 stands for an address that other hosts can reach.
+class SecuredWatchTest : public CertificateTest {
+ protected:
+  std::filesystem::path bundle_of(const std::string& role, const std::string& cluster = "cluster") {
+    return bundle({.name = role, .addresses = {}, .roles = {role}}, cluster);
+  }
+  WatchCommand command(std::optional<std::filesystem::path> certificates) const {
+    const std::string& bound = run_.endpoint();
+    return {.endpoint = "tcp://127.0.0.1" + bound.substr(bound.rfind(':')),
+            .certificates = std::move(certificates),
+            .once = true};
+  }
+  const FakeRun run_{{status("running")},
+                     "tcp://0.0.0.0:*",
+                     std::make_shared<const CurveKeys>(*load_curve_keys(bundle_of("worker")))};
+};
+
+TEST_F(SecuredWatchTest, WatchersOfTheClusterSeeTheRun) {
+  for (const char* role : {"watch", "control", "worker"}) {
+    const Outcome outcome = watch(command(bundle_of(role)));
+    EXPECT_EQ(outcome.code, 0) << role << outcome.errors;
+    EXPECT_THAT(outcome.output, HasSubstr("running"));
+  }
+}
+
+TEST_F(SecuredWatchTest, OthersAreToldAtOnceWhyTheyDoNot) {
+  const auto started = std::chrono::steady_clock::now();
+  const Outcome plain = watch(command(std::nullopt));
+  EXPECT_EQ(plain.code, 1);
+  EXPECT_THAT(plain.errors, HasSubstr("give --certificates DIR"));
+  must(init_authority(path("other"), "other", std::chrono::hours(1)));
+  const Outcome foreign = watch(command(bundle_of("watch", "other")));
+  EXPECT_EQ(foreign.code, 1);
+  EXPECT_THAT(foreign.errors, HasSubstr("belongs to another cluster"));
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(10));
+  const FakeRun open({status("running")});
+  WatchCommand unencrypted = command(bundle_of("watch"));
+  unencrypted.endpoint = open.endpoint();
+  EXPECT_THAT(watch(unencrypted).errors, HasSubstr("watch it without --certificates"));
 }
 
 }  // namespace
