@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/cli/verbs.hpp"
+#include "actors/roles/cluster_security.hpp"
+#include "actors/runtime/addresses.hpp"
 
 namespace troupe::actors::cli {
 namespace {
@@ -116,6 +118,22 @@ int show(const Command& command) {
   return 0;
 }
 
+int test(const std::string& address, const fs::path& bundle) {
+  const auto relay = parse_host_port(address);
+  if (!relay || relay->port == 0) {
+    print_error("'" + address + "' is not HOST:PORT");
+    return 2;
+  }
+  const auto security = use_certificates(bundle.string());
+  if (!security) return refuse(security.error());
+  if (auto let_in = probe_relay(dialer_options(relay->host, relay->port, *security)); !let_in) {
+    print_error(let_in.error().message);
+    return 1;
+  }
+  std::printf("%s lets %s in\n", address.c_str(), security->tls->own().name.c_str());
+  return 0;
+}
+
 void add_folder(CLI::App& verb, Command& command) {
   verb.add_option("DIR", command.folder, "Folder; default: certificates");
 }
@@ -182,6 +200,15 @@ void add_certificates(CLI::App& program, int& exit_code) {
   add_folder(*show_verb, *show_command);
   show_verb->add_flag("--json", show_command->json, "One JSON object");
   show_verb->callback([show_command, &exit_code] { exit_code = show(*show_command); });
+
+  CLI::App* test_verb =
+      verb->add_subcommand("test", "Ask a run whether it lets this host in, and why not");
+  test_verb->footer("Example: troupe certificates test 10.0.0.1:7700 certificates/node-1");
+  const auto address = std::make_shared<std::string>();
+  const auto bundle = std::make_shared<fs::path>();
+  test_verb->add_option("ADDRESS", *address, "HOST:PORT where hosts join the run")->required();
+  test_verb->add_option("DIR", *bundle, "Folder of this host's certificate")->required();
+  test_verb->callback([address, bundle, &exit_code] { exit_code = test(*address, *bundle); });
 }
 
 }  // namespace troupe::actors::cli

@@ -87,6 +87,7 @@ void add_verbs(CLI::App& program, int& exit_code) {
   add_bench(program, exit_code);
   add_replay(program, exit_code);
   add_certificates(program, exit_code);
+  add_deploy(program, exit_code);
   add_help(program, exit_code);
   add_version(program, exit_code);
 }

@@ -22,6 +22,7 @@ void add_scale(CLI::App& program, int& exit_code);
 void add_drain(CLI::App& program, int& exit_code);
 void add_stop(CLI::App& program, int& exit_code);
 void add_bench(CLI::App& program, int& exit_code);
+void add_deploy(CLI::App& program, int& exit_code);
 void add_certificates(CLI::App& program, int& exit_code);
 void add_replay(CLI::App& program, int& exit_code);
 void add_help(CLI::App& program, int& exit_code);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/config/cluster_checks.hpp"
 #include "actors/config/resume.hpp"
 #include "actors/config/scalars.hpp"
 #include "replay/limiter_check.hpp"
@@ -338,6 +339,7 @@ Result<void> check_options(const RunOptions& options) {
   check_several_learners(options, lines);
   check_sync(options, lines);
   check_telemetry(options.telemetry, lines);
+  check_cluster(options, lines);
   if (lines.empty()) return {};
   std::string message;
   for (const std::string& line : lines) message += (message.empty() ? "" : "\n") + line;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/config/cluster_options.hpp"
 #include "envs/spec/options.hpp"
 #include "learners/data/picture_options.hpp"
 #include "learners/options.hpp"
@@ -272,6 +273,7 @@ struct RunOptions {
   TelemetryOptions telemetry;
   StopOptions stop;
   SupervisionOptions supervision;
+  ClusterOptions cluster;
 };
 
 template <class Visitor>
@@ -302,6 +304,7 @@ void describe(Visitor& visitor, RunOptions& options) {
   visitor.group("telemetry", options.telemetry, "How the run can be watched.");
   visitor.group("stop", options.stop, "When the run is finished; the first condition met counts.");
   visitor.group("supervision", options.supervision, "What happens when parts die or freeze.");
+  visitor.group("cluster", options.cluster, "How other hosts reach the run.");
 }
 
 }  // namespace troupe::actors

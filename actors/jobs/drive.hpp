@@ -8,6 +8,7 @@
 #include "actors/control/run_listing.hpp"
 #include "actors/jobs/run_directory.hpp"
 #include "actors/roles/checkpoint_store.hpp"
+#include "actors/roles/cluster_security.hpp"
 #include "actors/roles/hub.hpp"
 #include "actors/roles/run_state.hpp"
 
@@ -21,6 +22,7 @@ struct Prepared {
   RunCounters counters;
   std::shared_ptr<HubSetup> hub;
   std::optional<RunListing> listing;  // while it can be controlled from outside
+  ClusterSecurity security;
 };
 
 // `run_id` names this start of the run.

@@ -58,6 +58,16 @@ RunOutcome drive_topology(Prepared& prepared, std::uint64_t run_id) {
   const auto port = publish_on_loopback(system.get(), caf::actor_cast<caf::actor>(coordinator));
   if (!port) return failed_outcome(port.error());
   setup->port = *port;
+  std::unique_ptr<TlsRelay> relay;  // closed first: nobody joins a run that ends
+  if (!options.cluster.listen.empty() && prepared.security.tls) {
+    auto opened = open_relay(options.cluster, prepared.security, *port);
+    if (!opened) {
+      std::fprintf(stderr, "troupe: %s\n", opened.error().message.c_str());
+      return 1;
+    }
+    relay = std::move(*opened);
+    log_info("run", "other hosts join at port " + std::to_string(relay->port()));
+  }
   auto signals = SignalListener::start([&](int signal, int count) {
     const nlohmann::json stop{{"now", count > 1}, {"reason", "signal " + std::to_string(signal)}};
     caf::anon_send(coordinator, ControlRequest{setup->secret, "stop", stop.dump()});

@@ -6,6 +6,7 @@
 #include "actors/cli/commands.hpp"
 #include "actors/cli/versions.hpp"
 #include "actors/config/checks.hpp"
+#include "actors/config/cluster_checks.hpp"
 #include "actors/config/printer.hpp"
 #include "actors/jobs/drive.hpp"
 #include "actors/roles/coordinator.hpp"
@@ -24,7 +25,8 @@ void tell(const std::string& line) { log_info("run", line); }
 
 Result<std::shared_ptr<HubSetup>> open_telemetry(const RunDirectory& directory,
                                                  const std::optional<CheckpointInfo>& restored,
-                                                 const RunCounters& counters, bool quiet) {
+                                                 const RunCounters& counters,
+                                                 const ClusterSecurity& security, bool quiet) {
   const RunOptions& options = directory.options();
   auto hub = std::make_shared<HubSetup>();
   hub->every = options.telemetry.every;
@@ -42,8 +44,11 @@ Result<std::shared_ptr<HubSetup>> open_telemetry(const RunDirectory& directory,
     hub->options.restored_updates = static_cast<std::int64_t>(restored->version);
     hub->options.earlier_elapsed = static_cast<double>(counters.wall_ms) / 1000;
   }
-  auto publisher = telemetry::Publisher::open(
-      {.run = directory.name(), .endpoint = options.telemetry.endpoint, .snapshot_endpoint = {}});
+  auto publisher = telemetry::Publisher::open({.run = directory.name(),
+                                               .endpoint = options.telemetry.endpoint,
+                                               .snapshot_endpoint = {},
+                                               .curve = security.curve,
+                                               .insecure = options.cluster.insecure});
   if (!publisher) return tl::unexpected(publisher.error());
   auto files = telemetry::RunFiles::open(directory.path(), hub->options.restored_actor_steps);
   if (!files) return tl::unexpected(files.error());
@@ -105,6 +110,9 @@ Result<Prepared> prepare(const RunCommand& command) {
                        .file = (directory->path() / "log" / "coordinator.log").string(),
                        .file_level = LogLevel::kInfo});
   for (const std::string& note : directory->notes()) log_warning("run", note);
+  for (const std::string& warning : security_warnings(options)) log_warning("run", warning);
+  auto security = use_certificates(certificates_folder(options.cluster));
+  if (!security) return tl::unexpected(security.error());
   auto store = CheckpointStore::open(directory->path() / "checkpoints", options.checkpoint.keep,
                                      [](const std::string& line) { log_warning("run", line); });
   if (!store) return tl::unexpected(store.error());
@@ -134,9 +142,11 @@ Result<Prepared> prepare(const RunCommand& command) {
                     std::make_unique<CheckpointStore>(std::move(*store)),
                     std::move(counters),
                     nullptr,
-                    std::nullopt};
+                    std::nullopt,
+                    std::move(*security)};
   if (!reached(prepared).empty()) return prepared;  // nothing is left to do, nothing is opened
-  auto hub = open_telemetry(prepared.directory, restored, prepared.counters, command.quiet);
+  auto hub = open_telemetry(prepared.directory, restored, prepared.counters, prepared.security,
+                            command.quiet);
   if (!hub) return tl::unexpected(hub.error());
   prepared.hub = std::move(*hub);
   return prepared;

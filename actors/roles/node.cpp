@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "actors/config/reader.hpp"
+#include "actors/roles/cluster_security.hpp"
 #include "actors/roles/role_context.hpp"
 #include "actors/runtime/link.hpp"
 #include "actors/runtime/log.hpp"
@@ -76,6 +77,10 @@ void start_role(Self self, const Assignment& assignment) {
   if (state.role) return;  // the same node after a reconnect
   auto config = parse_config(assignment.config, "the configuration of the run");
   if (!config) return fail_for_good(self, config.error().message);
+  if (state.link) {  // a process of its own
+    const auto secured = use_certificates(certificates_folder(config->options.cluster));
+    if (!secured) return fail_for_good(self, secured.error().message);
+  }
   RoleContext context{.node = state.options.name,
                       .assignment = assignment,
                       .options = config->options,

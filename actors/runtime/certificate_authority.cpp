@@ -54,8 +54,11 @@ bool is_numeric(const std::string& address) {
 Result<void> check(const CertificateRequest& request) {
   if (auto named = check_name("the host's name", request.name); !named) return named;
   for (const std::string& address : request.addresses)
-    if (!is_numeric(address))
-      if (auto named = check_name("the address", address); !named) return named;
+    if (!is_numeric(address)) {
+      const bool any_host = address.starts_with("*.");  // of a domain
+      if (auto named = check_name("the address", any_host ? address.substr(2) : address); !named)
+        return named;
+    }
   if (request.roles.empty())
     return fail(ErrorCode::kInvalidArgument, "a certificate without a role is good for nothing");
   for (const std::string& role : request.roles) {

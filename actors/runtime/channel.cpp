@@ -49,15 +49,6 @@ Result<std::unique_ptr<ChannelClient>> open_channel_client(const std::string& en
                              : open_zmq_client(endpoint, peer_name, limits);
 }
 
-bool is_loopback(const std::string& endpoint) {
-  if (!endpoint.starts_with("tcp://")) return true;
-  const std::string address = endpoint.substr(6);
-  const std::string host = address.substr(0, address.rfind(':'));
-  if (host == "localhost" || host == "[::1]") return true;
-  // 127.0.0.0/8 in digits: "127.example.org" is a name like any other.
-  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
-}
-
 Result<void> check_size(const ChannelMessage& message, const ChannelLimits& limits,
                         const std::string& receiver) {
   if (message.payload && message.payload->size() > limits.max_message_bytes)

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/runtime/addresses.hpp"
 #include "actors/runtime/curve_keys.hpp"
 #include "envs/spec/result.hpp"
 
@@ -84,9 +85,6 @@ class ChannelClient {
   virtual Result<void> send(ChannelMessage message) = 0;
   virtual std::optional<ChannelMessage> receive(std::chrono::milliseconds timeout) = 0;
 };
-
-// Whether only this host can reach the endpoint: ipc, inproc, or tcp on a loopback address.
-bool is_loopback(const std::string& endpoint);
 
 // `endpoint`: "inproc://NAME" (name unique in the process), "ipc://PATH", "tcp://HOST:PORT" or
 // "tcp://HOST:*" for any free port. Errors name the endpoint (kUnavailable: address in use).

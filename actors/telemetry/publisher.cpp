@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <zmq.hpp>
 
+#include "actors/runtime/addresses.hpp"
+
 namespace troupe::actors::telemetry {
 namespace {
 
@@ -17,13 +19,6 @@ constexpr int kRequestsPerCall = 64;
 // aborts in a peer whose connection breaks while its queue is full and an answer to a heartbeat is
 // due.
 constexpr int kKeepaliveIdle = 30, kKeepaliveInterval = 10, kKeepaliveProbes = 3;
-
-bool is_local(const std::string& endpoint) {
-  if (!endpoint.starts_with("tcp://")) return true;
-  const std::string address = endpoint.substr(6);
-  return address.starts_with("127.") || address.starts_with("localhost:") ||
-         address.starts_with("[::1]:");
-}
 
 // The free neighbour of a bound endpoint: same host with any port, or the same path with a suffix.
 std::string beside(const std::string& endpoint) {
@@ -79,7 +74,7 @@ struct Publisher::State {
   }
 
   Result<std::string> bind(zmq::socket_t& socket, const std::string& address) {
-    if (options.curve && !is_local(address))
+    if (options.curve && !is_loopback(address))
       accept_curve(context, socket, *options.curve, CurveClients::kWorkersAndWatchers);
     return bind_socket(socket, address);
   }
@@ -195,7 +190,7 @@ Publisher::~Publisher() = default;
 
 Result<Publisher> Publisher::open(PublisherOptions options) {
   for (const std::string& endpoint : {options.endpoint, options.snapshot_endpoint}) {
-    if (!options.curve && !options.insecure && !is_local(endpoint)) {
+    if (!options.curve && !options.insecure && !is_loopback(endpoint)) {
       return fail(ErrorCode::kInvalidArgument,
                   "telemetry.endpoint '" + endpoint +
                       "' can be reached from other hosts, and without cluster.certificates it is "

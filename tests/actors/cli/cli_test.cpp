@@ -30,11 +30,32 @@ TEST_F(CliTest, HelpListsTheVerbsButNotTheHiddenOne) {
 }
 
 TEST_F(CliTest, EveryVerbHasAnExample) {
-  for (const char* verb :
-       {"run", "check", "watch", "status", "scale", "drain", "stop", "replay", "replay export",
-        "replay info", "replay import", "bench", "bench env", "bench learner", "certificates", "certificates init",
-        "certificates issue", "certificates show", "help",
-        "help config", "help environments", "version"}) {
+  for (const char* verb : {"run",
+                           "check",
+                           "watch",
+                           "status",
+                           "scale",
+                           "drain",
+                           "stop",
+                           "replay",
+                           "replay export",
+                           "replay info",
+                           "replay import",
+                           "bench",
+                           "bench env",
+                           "bench learner",
+                           "certificates",
+                           "certificates init",
+                           "certificates issue",
+                           "certificates show",
+                           "certificates test",
+                           "deploy",
+                           "deploy slurm",
+                           "deploy kubernetes",
+                           "help",
+                           "help config",
+                           "help environments",
+                           "version"}) {
     const Outcome outcome = troupe(std::string(verb) + " --help");
     EXPECT_EQ(outcome.code, 0) << verb;
     EXPECT_THAT(outcome.out, HasSubstr("Example: troupe " + std::string(verb))) << outcome.out;
