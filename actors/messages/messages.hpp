@@ -174,6 +174,7 @@ struct Peers {
   // Shards that take no new steps, because they leave, and those that have left for good: whatever
   // they did not acknowledge goes to others.
   std::vector<std::uint32_t> leaving_shards, gone_shards;
+  bool operator==(const Peers&) const = default;
 };
 
 // Steps that each shard may have inserted in all, so that a run ends at stop.actor_steps.

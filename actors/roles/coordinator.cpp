@@ -162,7 +162,9 @@ void beat(Self self) {
   watch_for_standstill(self, now);
   scale_by_load(self);
   settle(self);
-  if (!state.over) self->delayed_send(self, kBeat, beat_atom_v);
+  if (state.over) return;
+  show_nodes(self);  // at every message it would cost more than the message
+  self->delayed_send(self, kBeat, beat_atom_v);
 }
 
 CoordinatorActor::behavior_type coordinator_behavior(
@@ -175,6 +177,7 @@ CoordinatorActor::behavior_type coordinator_behavior(
   self->set_down_handler([](const caf::down_msg&) {});
   const auto then = [self](auto handle) {
     return [self, handle](const auto& message) {
+      ++self->state.setup->messages;
       if (!self->state.run || self->state.over) return;
       handle(self, message);
       settle(self);
@@ -187,6 +190,7 @@ CoordinatorActor::behavior_type coordinator_behavior(
       [=](const RoleReady& ready) { then(on_ready)(ready); },
       [=](const Report& report) { then(on_report)(report); },
       [self](const Pong& pong) {
+        ++self->state.setup->messages;
         if (!self->state.run) return;
         self->state.conditions[pong.node].busy_ms = pong.busy_ms;
         self->state.conditions[pong.node].busy_with = pong.busy_with;
@@ -205,12 +209,16 @@ CoordinatorActor::behavior_type coordinator_behavior(
         return RendezvousAnswer{mine.rendezvous[group]->handle(request.bytes)};
       },
       [=](const EvaluationDone& done) { then(on_evaluation)(done); },
-      [self](const EpisodeDone& episode) { self->send(self->state.setup->hub, episode); },
+      [self](const EpisodeDone& episode) {
+        ++self->state.setup->messages;
+        self->send(self->state.setup->hub, episode);
+      },
       [self](const Event& event) {
         tell(self, Tell{event.node, event.level, event.kind, event.text});
       },
       [self](const RoleEnded& ended) { self->state.host->note_end(ended); },
       [self](const NormaliserDelta& delta) {
+        ++self->state.setup->messages;
         // The others have them from the one that leads.
         auto& groups = self->state.groups;
         to_node(self, groups ? groups->leader() : "learner-0", delta);
@@ -228,9 +236,7 @@ void settle(Self self) {
   for (auto actions = state.run->take_actions(); !actions.empty();
        actions = state.run->take_actions())
     for (const Action& action : actions) std::visit(Execute{self}, action);
-  if (state.over) return;
-  show_nodes(self);
-  show_leaving_shards(self);
+  if (!state.over) show_leaving_shards(self);
 }
 
 CoordinatorActor spawn_coordinator(caf::actor_system& system,

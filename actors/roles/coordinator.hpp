@@ -23,8 +23,9 @@ struct CoordinatorSetup {
   std::unique_ptr<CheckpointStore> store;  // newest() is what nodes restore
   RunCounters counters;
   HubActor hub;
-  std::string secret;                  // of those who may control the run
-  std::atomic<std::uint16_t> port{0};  // where nodes connect; set before the first beat
+  std::string secret;                      // of those who may control the run
+  std::atomic<std::uint16_t> port{0};      // where nodes connect; set before the first beat
+  std::atomic<std::uint64_t> messages{0};  // that nodes sent it
   // Called once when every node is gone.
   std::function<void(int exit_code, const std::string& text)> on_over;
 };

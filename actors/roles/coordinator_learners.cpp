@@ -63,8 +63,12 @@ void begin_groups(Self self) {
   if (error) tell(self, Tell{"", "error", "snapshots", folder.string() + ": " + error.message()});
 }
 
+// Most nodes that come or go move nothing; who joins is told by itself.
 void broadcast_peers(Self self) {
-  for (const auto& [name, node] : self->state.nodes) self->send(node, self->state.peers);
+  CoordinatorState& state = self->state;
+  if (state.told_peers == state.peers) return;
+  state.told_peers = state.peers;
+  for (const auto& [name, node] : state.nodes) self->send(node, state.peers);
 }
 
 void lead(Self self) {

@@ -41,9 +41,9 @@ struct CoordinatorState {
   std::map<std::string, std::uint32_t> first_incarnation;  // of this session
   std::map<std::string, std::filesystem::path> checkpoint_directories;
   std::map<std::string, std::chrono::steady_clock::time_point>
-      forwarded;                             // last report passed to the hub
-  std::map<std::string, std::string> shown;  // node states told to the hub
-  Peers peers;
+      forwarded;                                         // last report passed to the hub
+  std::map<std::string, std::string> shown;              // node states told to the hub
+  Peers peers, told_peers;                               // as they are; as all were last told
   std::map<std::string, std::string> learner_endpoints;  // of parameters, by node
   std::map<std::string, std::string> picture_endpoints;  // where learners take pictures, likewise
   std::optional<LearnerGroups> groups;                   // of learners that train in groups
@@ -82,7 +82,7 @@ void form_groups(CoordinatorSelf self);
 // Of a report: what parameter servers say of themselves; throws what JSON does.
 void take_server_report(CoordinatorSelf self, const nlohmann::json& counters,
                         const nlohmann::json& gauges);
-// To every node.
+// To every node, if they have changed since.
 void broadcast_peers(CoordinatorSelf self);
 // The learner that counts for the run, and where it serves its parameters and takes pictures.
 void lead(CoordinatorSelf self);

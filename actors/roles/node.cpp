@@ -10,7 +10,6 @@
 
 #include "actors/config/reader.hpp"
 #include "actors/roles/cluster_security.hpp"
-#include "actors/roles/role_context.hpp"
 #include "actors/runtime/link.hpp"
 #include "actors/runtime/log.hpp"
 #include "actors/runtime/system.hpp"
@@ -87,7 +86,7 @@ void start_role(Self self, const Assignment& assignment) {
                       .board = state.board,
                       .parent = self,
                       .in_process = !state.link.has_value()};
-  auto role = spawn_role(self->system(), std::move(context));
+  auto role = state.options.make_role(self->system(), std::move(context));
   if (!role) return fail_for_good(self, role.error().message);
   state.role = *role;
   if (state.peers) self->send(state.role, *state.peers);

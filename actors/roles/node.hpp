@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "actors/messages/interfaces.hpp"
+#include "actors/roles/role_context.hpp"
 
 namespace troupe::actors {
 
@@ -22,6 +22,8 @@ struct NodeOptions {
   // Called once, on the actor's thread, when the node is over; empty error: in order. `permanent`:
   // it would fail the same way again.
   std::function<void(const std::string& error, bool permanent)> on_end;
+  // Makes the role that the node is assigned.
+  std::function<Result<RoleActor>(caf::actor_system&, RoleContext)> make_role = spawn_role;
 };
 
 NodeActor spawn_node(caf::actor_system& system, NodeOptions options);
