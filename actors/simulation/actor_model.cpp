@@ -158,8 +158,17 @@ void ActorModel::send() {
     const double bytes =
         kChunkHeader + static_cast<double>(entry->steps) * world_.options.step_bytes;
     window_.sent(entry->key, now);
-    world_.network.send(host_, shard.host(), bytes,
-                        [&shard, message] { shard.take_chunk(message); });
+    const Options& o = world_.options;
+    const auto steps = static_cast<double>(entry->steps);
+    // Threads of their own carry it, at both ends.
+    world_.hosts[host_].run(o.send_chunk + o.send_step * steps, [this, &shard, message, bytes] {
+      world_.network.send(host_, shard.host(), bytes, [this, &shard, message] {
+        const Options& costs = world_.options;
+        world_.hosts[shard.host()].run(
+            costs.receive_chunk + costs.receive_step * static_cast<double>(message.steps),
+            [&shard, message] { shard.take_chunk(message); });
+      });
+    });
   }
 }
 

@@ -24,6 +24,7 @@ struct Options {
   double warm_up = 2, seconds = 10;
   // Costs.
   double step = 20e-6, reset = 0, chunk = 20e-6, take_parameters = 100e-6;
+  double send_chunk = 5e-6, send_step = 0, receive_chunk = 5e-6, receive_step = 0;
   double insert_chunk = 10e-6, insert_step = 0.2e-6;
   double sample_batch = 20e-6, sample_item = 0.3e-6, send_item = 0.3e-6, receive_item = 0.3e-6;
   double update = 0, update_item = 0, publish = 100e-6, publish_each = 10e-6;
@@ -66,6 +67,10 @@ void describe(Visitor& visitor, Options& o) {
   visitor.field("reset", o.reset, "The beginning of an episode.");
   visitor.field("chunk", o.chunk, "Making and sending a chunk, and taking its answer.");
   visitor.field("take_parameters", o.take_parameters, "An actor takes a parameter set.");
+  visitor.field("send_chunk", o.send_chunk, "Threads that carry a chunk away.");
+  visitor.field("send_step", o.send_step, "And each of its steps.");
+  visitor.field("receive_chunk", o.receive_chunk, "Threads that bring it to its shard.");
+  visitor.field("receive_step", o.receive_step, "And each of its steps.");
   visitor.field("insert_chunk", o.insert_chunk, "A shard takes a chunk.");
   visitor.field("insert_step", o.insert_step, "And each of its steps.");
   visitor.field("sample_batch", o.sample_batch, "Drawing a batch, or a shard's part of it.");

@@ -54,10 +54,11 @@ def threads_of(pid):
 def nodes_of(pid):
     """{name of a node: its pid} of a run, "run" being its own process."""
     nodes = {"run": pid}
-    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        words = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
-        if "--name" in words:
-            nodes[words[words.index("--name") + 1]] = int(child)
+    for children in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in children.read_text().split():
+            words = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
+            if "--name" in words:
+                nodes[words[words.index("--name") + 1]] = int(child)
     return nodes
 
 
@@ -141,17 +142,24 @@ class Costs:
         learning = Run(environment, 1, LEARNING)
         progress(f"{environment['name']}: alone {free.steps:.0f} steps/s, in chunks of 4 {chunks.steps:.0f}, learning "
                  f"{learning.steps:.0f} and {learning.updates:.0f} updates/s")
-        step, chunk = self.two(free, chunks, "actor-0", "actor-0", environment["episode"])
-        insert_step, insert_chunk = self.two(free, chunks, "learner-0", "shard", environment["episode"])
+        # A node without work; what is beyond it in the others' processes carries chunks.
+        node = free.of_process("evaluator-0")
+        learning_threads = ["learner-0", "prefetch"]
+        step, chunk = self.two(free, chunks, environment, lambda run: run.cpu["actor-0"]["actor-0"])
+        send_step, send_chunk = self.two(
+            free, chunks, environment, lambda run: max(0, run.of_process("actor-0", ["actor-0"]) - node))
+        receive_step, receive_chunk = self.two(
+            free, chunks, environment, lambda run: max(0, run.of_process("learner-0", ["shard", *learning_threads]) - node))
+        insert_step, insert_chunk = self.two(free, chunks, environment, lambda run: run.cpu["learner-0"]["shard"])
         row = 4 * (environment["observation"] + environment["action"] + 4)
         self.options = {
             "cores": os.cpu_count(), "full_speed": full, "episode_steps": environment["episode"],
             "step": step, "chunk": chunk, "insert_step": insert_step, "insert_chunk": insert_chunk,
+            "send_step": send_step, "send_chunk": send_chunk, "receive_step": receive_step,
+            "receive_chunk": receive_chunk,
             "step_bytes": row, "item_bytes": 2 * row, "poll": 0, "publish": 0, "publish_each": 0, "take_parameters": 0,
-            "local_latency": 50e-6, "messages": 0,
-            "node": free.of_process("actor-0", ["actor-0"]),
-            "shared": free.of_process("run") + free.of_process("evaluator-0") +
-                      free.of_process("learner-0", ["shard"])}
+            "local_latency": 50e-6, "messages": 0, "node": node,
+            "shared": free.of_process("run") + 2 * node + sum(free.cpu["learner-0"][name] for name in learning_threads)}
         speed = self.speed(learning)
         self.learning = {"update": learning.cpu["learner-0"]["learner-0"] / learning.updates * speed,
                          "sample_batch": learning.cpu["learner-0"]["prefetch"] / learning.updates * speed,
@@ -161,13 +169,12 @@ class Costs:
         """Of its cores, beside that of one which is busy alone."""
         return 1 - (1 - self.full) * min(1, max(0, run.busy - 1))
 
-    def two(self, large, small, node, thread, episode):
-        """Cost of a step and of a chunk, from runs with large and small chunks."""
-        steps_of = [256, 4]  # by the flush rule
+    def two(self, large, small, environment, cores):
+        """Cost of a step and of a chunk, from the cores taken in runs with large and small chunks."""
         each, chunks = [], []
-        for run, steps in zip((large, small), steps_of):
-            each.append(run.cpu[node][thread] / run.steps * self.speed(run))
-            chunks.append(-(-episode // steps) / episode)  # a step
+        for run, steps in zip((large, small), (256, 4)):  # by the flush rule
+            each.append(cores(run) / run.steps * self.speed(run))
+            chunks.append(-(-environment["episode"] // steps) / environment["episode"])  # a step
         chunk = max(0.0, (each[1] - each[0]) / (chunks[1] - chunks[0]))
         return max(1e-9, each[0] - chunk * chunks[0]), chunk
 
@@ -236,7 +243,10 @@ def measure_wide(progress):
 def measure(progress, names=tuple(ENVIRONMENTS), rounds=ROUNDS):
     """One object with rates, errors and costs."""
     full = full_speed()
-    progress(f"two busy cores run at {full:.2f} of the speed of one")
+    before, begun = busy_seconds(), time.time()
+    time.sleep(1)
+    progress(f"two busy cores run at {full:.2f} of the speed of one; without work {busy_seconds() - before:.2f} of "
+             f"{os.cpu_count()} cores are busy for {time.time() - begun:.1f} s")
     costs = {name: Costs(full, ENVIRONMENTS[name], progress) for name in names}
     real, table = {}, []
     for turn in range(rounds):

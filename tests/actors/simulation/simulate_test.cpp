@@ -18,9 +18,10 @@ Options free_run() {
   options.cores = 8;
   options.local_latency = 0;
   for (double* cost :
-       {&options.chunk, &options.take_parameters, &options.insert_chunk, &options.insert_step,
-        &options.sample_batch, &options.sample_item, &options.send_item, &options.receive_item,
-        &options.publish, &options.publish_each, &options.message, &options.node, &options.poll})
+       {&options.chunk, &options.send_chunk, &options.receive_chunk, &options.take_parameters,
+        &options.insert_chunk, &options.insert_step, &options.sample_batch, &options.sample_item,
+        &options.send_item, &options.receive_item, &options.publish, &options.publish_each,
+        &options.message, &options.node, &options.poll})
     *cost = 0;
   options.min_size = 100000000;  // nothing is sampled
   options.warm_up = 0.5;
