@@ -50,7 +50,7 @@ class Rows(unittest.TestCase):
         self.run_directory = pathlib.Path(self.folder.name) / "short_seed1"
         (self.run_directory / "samples").mkdir(parents=True)
         (self.run_directory / "config.yaml").write_text("data: {augment: {size: 4}}\n")
-        (self.run_directory / "versions.json").write_text(json.dumps({"troupe": "1", "torch": "2"}))
+        (self.run_directory / "versions.json").write_text(json.dumps([{"time": "t", "versions": {"troupe": "1"}}]))
         (self.run_directory / "metrics.jsonl").write_text('{"elapsed": 90.0}\n{"elapsed": 120.0}\n{"elap')
 
     def tearDown(self):

@@ -41,13 +41,13 @@ def lines_of(path):
 def row_of(name, seed, commit, directory):
     """The row of a finished run."""
     evaluations = lines_of(directory / "evaluations.jsonl")
-    versions = json.loads((directory / "versions.json").read_text(encoding="utf-8"))
+    versions = json.loads((directory / "versions.json").read_text(encoding="utf-8"))[-1]["versions"]    # of its last start
     elapsed = lines_of(directory / "metrics.jsonl")[-1]["elapsed"]
     last = evaluations[-1]
     row = dict.fromkeys(COLUMNS, "")
     row |= {"name": name, "seed": str(seed), "commit": commit,
             "config": hashlib.sha256((directory / "config.yaml").read_bytes()).hexdigest()[:12],
-            "versions": " ".join(f"{key}={value}" for key, value in versions.items() if isinstance(value, str)),
+            "versions": " ".join(f"{key}={value}" for key, value in versions.items()),
             "minutes": f"{elapsed / 60:.1f}", "updates": str(last["updates"])}
     if "top1" in last:
         row["top1"] = f"{last['top1']:.4f}"
