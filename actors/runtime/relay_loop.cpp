@@ -17,6 +17,7 @@ namespace {
 
 constexpr RelayLoop::Id kListener = 0, kWake = 1;
 constexpr int kAcceptsPerRound = 64;
+constexpr std::int64_t kLongestRoundMs = 5000;
 
 Result<void> system_error(const std::string& what) {
   return fail(ErrorCode::kIo, what + ": " + std::strerror(errno));
@@ -24,8 +25,12 @@ Result<void> system_error(const std::string& what) {
 
 }  // namespace
 
-RelayLoop::RelayLoop(Socket listener, std::string thread_name, Accept accept)
-    : listener_(std::move(listener)), name_(std::move(thread_name)), accept_(std::move(accept)) {}
+RelayLoop::RelayLoop(Socket listener, std::string thread_name, Accept accept,
+                     std::function<void()> every_round)
+    : listener_(std::move(listener)),
+      name_(std::move(thread_name)),
+      accept_(std::move(accept)),
+      every_round_(std::move(every_round)) {}
 
 Result<void> RelayLoop::start() {
   epoll_ = Socket(::epoll_create1(EPOLL_CLOEXEC));
@@ -67,6 +72,7 @@ void RelayLoop::run() {
         advance(event.data.u64, (event.events & (EPOLLERR | EPOLLHUP)) != 0);
     }
     expire_overdue();
+    every_round_();
     for (const Id id : std::exchange(dropped_, {})) entries_.erase(id);
   }
   entries_.clear();
@@ -120,12 +126,11 @@ bool RelayLoop::sync(Id id, Entry& entry) {
 }
 
 int RelayLoop::next_timeout() const {
-  auto first = RelayConnection::Time::max();
+  const auto now = std::chrono::steady_clock::now();
+  auto first = now + std::chrono::milliseconds(kLongestRoundMs);
   for (const auto& [id, entry] : entries_) first = std::min(first, entry.connection->deadline());
-  if (first == RelayConnection::Time::max()) return -1;
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(first - std::chrono::steady_clock::now());
-  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60000));
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - now);
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
 void RelayLoop::expire_overdue() {

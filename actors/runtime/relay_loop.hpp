@@ -80,7 +80,10 @@ class RelayLoop {
   using Accept = std::function<std::unique_ptr<RelayConnection>(Id id, Socket socket,
                                                                 const sockaddr_storage&)>;
 
-  RelayLoop(Socket listener, std::string thread_name, Accept accept);
+  // `every_round`: on the loop's thread, at least every few seconds.
+  RelayLoop(
+      Socket listener, std::string thread_name, Accept accept,
+      std::function<void()> every_round = [] {});
   ~RelayLoop();  // closes every connection
   RelayLoop(const RelayLoop&) = delete;
   RelayLoop& operator=(const RelayLoop&) = delete;
@@ -105,6 +108,7 @@ class RelayLoop {
   Socket listener_;
   std::string name_;
   Accept accept_;
+  std::function<void()> every_round_;
   Socket epoll_, wake_, spare_;
   std::map<Id, Entry> entries_;
   std::vector<Id> dropped_;

@@ -28,13 +28,12 @@ struct TlsRelay::State {
   void dropped(const std::string& who, const std::string& why) {
     const auto now = std::chrono::steady_clock::now();
     if (auto line = log.dropped(who, why, now)) options.warn(*line);
-    say_summary(now);
-  }
-  void say_summary(Time now) {
-    if (auto line = log.summary(now)) options.warn(*line);
     const std::lock_guard lock(mutex);
     counts.dropped = log.total();
     counts.dropped_because = log.by_reason();
+  }
+  void say_summary(Time now) {
+    if (auto line = log.summary(now)) options.warn(*line);
   }
   void count_open(const std::string& address, int change) {
     if ((open_per_address[address] += change) == 0) open_per_address.erase(address);
@@ -249,7 +248,8 @@ Result<std::unique_ptr<TlsRelay>> TlsRelay::open(TlsRelayOptions options) {
       std::move(*listener), "tls relay",
       [raw](RelayLoop::Id id, Socket socket, const sockaddr_storage& peer) {
         return raw->accept(id, std::move(socket), peer);
-      });
+      },
+      [raw] { raw->say_summary(std::chrono::steady_clock::now()); });
   if (auto started = state->loop->start(); !started) return tl::unexpected(started.error());
   return std::unique_ptr<TlsRelay>(new TlsRelay(std::move(state)));
 }

@@ -30,9 +30,13 @@ TEST(Permissions, NobodySendsWhatEndsAnActorOrMessagesInMessages) {
 TEST(Permissions, TheNamesAreThoseOfTheWire) {
   caf::actor_system_config config;
   config.add_message_types<caf::id_block::troupe>();
-  for (const auto& [name, factory] : config.value_factories_by_name)
+  int own = 0;
+  for (const auto& [name, factory] : config.value_factories_by_name) {
+    if (!name.starts_with("troupe::")) continue;
     EXPECT_TRUE(control_message_types().contains(name)) << name;
-  EXPECT_FALSE(config.value_factories_by_name.empty());
+    ++own;
+  }
+  EXPECT_GT(own, 20);
 }
 
 }  // namespace
