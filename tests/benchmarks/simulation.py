@@ -19,8 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "bin" / "troupe"
 SIMULATE = ROOT / "build" / "actors" / "simulation" / "troupe_simulate"
 COORDINATOR = ROOT / "build" / "tests" / "actors" / "roles" / "troupe_coordinator_benchmark"
-COSTS = pathlib.Path(__file__).resolve().parent / "simulation_costs.json"
-ROUNDS, SECONDS, SETTLE = 3, 3.0, 1.0
+ROUNDS, SECONDS, SETTLE = 3, 2.5, 0.7
 COUNTS = (1, 2, 4, 8)
 
 ENVIRONMENTS = {"cheap": {"name": "pendulum", "episode": 200, "observation": 3, "action": 1},
@@ -187,35 +186,6 @@ def measure_coordinator(_progress, nodes=300):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def wide(environment, progress):
-    """Costs of what only larger runs have, for `prediction`: D4PG with the default networks, parameter sets for many,
-    shards of their own, and the coordinator's messages."""
-    large = {"replay.samples_per_insert": 64, "replay.min_size": 2000, "learners.prefetch": 4, "d4pg.batch": 256}
-    often, apart = {"learners.publish_every": 1}, {"replay.placement": "own"}
-    run, small, one, four, own = (Run(environment, count, large, more) for count, more in (
-        (1, {}), (1, {"d4pg.batch": 64}), (1, often), (4, often), (1, apart)))
-    update, shorter, published, many = (each.cpu["learner-0"]["learner-0"] / each.updates
-                                        for each in (run, small, one, four))
-    item = (update - shorter) / (256 - 64)
-    each = max(1e-6, (many - published) / 3)
-    taken = (one.cpu["actor-0"]["actor-0"] - one.steps * run.cpu["actor-0"]["actor-0"] / run.steps) / one.updates
-    drawn = own.of_process("shard-0") / own.updates
-    received = own.cpu["learner-0"]["prefetch"] / own.updates
-    idle = Run(environment, 1, FREE, apart)
-    coordinator = measure_coordinator(progress)
-    progress(f"an update of 256 items {1e3 * update:.2f} ms, of 64 {1e3 * shorter:.2f}; {1e6 * each:.0f} us for each "
-             f"parameter set; the coordinator {coordinator['messages_per_second']:.0f} messages/s in "
-             f"{coordinator['cores']:.2f} cores")
-    return {"update": update - 256 * item, "update_item": item, "publish_each": each,
-            "publish": max(0.0, published - update - 2 * each), "take_parameters": max(0.0, taken),
-            "sample_batch": 20e-6, "sample_item": run.cpu["learner-0"]["prefetch"] / run.updates / 256,
-            "send_item": max(0.0, drawn / 256 - run.cpu["learner-0"]["prefetch"] / run.updates / 256),
-            "receive_item": received / 256, "poll": 0.05,
-            "shard_alone": idle.of_process("shard-0"),
-            "message": coordinator["cores"] / coordinator["messages_per_second"],
-            "messages": coordinator["messages_per_second"] / 300}
-
-
 def simulate(runs):
     """The figures of each run, options by name."""
     done = subprocess.run([SIMULATE], input="\n".join(map(json.dumps, runs)) + "\n", text=True, stdout=subprocess.PIPE,
@@ -232,12 +202,6 @@ def cases(names):
         environment = ENVIRONMENTS[name]
         yield f"{name}, no limiter, null learner", environment, FREE, {"min_size": 50000000}
         yield f"{name}, limiter, d4pg", environment, LEARNING, learning
-
-
-def measure_wide(progress):
-    """The file of costs that `prediction` reads, as one object."""
-    costs = Costs(full_speed(), ENVIRONMENTS["expensive"], progress)
-    return {**costs.options, **wide(ENVIRONMENTS["expensive"], progress)}
 
 
 def measure(progress, names=tuple(ENVIRONMENTS), rounds=ROUNDS):
