@@ -208,6 +208,12 @@ void CheckpointStore::abandon(std::uint64_t id) {
   open_.erase(open);
 }
 
+void CheckpointStore::hold(const std::string& reader) {
+  if (newest_) held_[reader] = newest_->directory;
+}
+
+void CheckpointStore::release(const std::string& reader) { held_.erase(reader); }
+
 void CheckpointStore::prune() {
   std::vector<CheckpointInfo> complete;
   for (const fs::path& directory : subdirectories(root_))
@@ -216,6 +222,10 @@ void CheckpointStore::prune() {
             [](const auto& a, const auto& b) { return a.sequence > b.sequence; });
   std::error_code error;
   for (std::size_t i = static_cast<std::size_t>(keep_); i < complete.size(); ++i) {
+    if (std::any_of(held_.begin(), held_.end(), [&](const auto& held) {
+          return held.second.filename() == complete[i].directory.filename();
+        }))
+      continue;
     // Without its manifest first: a crash in between leaves an unfinished one, not a broken one.
     fs::remove(complete[i].directory / kManifest, error);
     fs::remove_all(complete[i].directory, error);

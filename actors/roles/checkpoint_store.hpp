@@ -47,10 +47,13 @@ class CheckpointStore {
   // The steps that the parts really hold, in place of those given to begin().
   void set_actor_steps(std::uint64_t id, std::uint64_t actor_steps);
   // Writes state.json, then the manifest by rename, repoints `latest`, and removes all but the
-  // newest `keep` checkpoints.
+  // newest `keep` checkpoints and those that are held.
   Result<CheckpointInfo> commit(std::uint64_t id, std::uint64_t version,
                                 const std::string& state_json);
   void abandon(std::uint64_t id);
+  // The newest one stays until the release, as `reader` is loading it.
+  void hold(const std::string& reader);
+  void release(const std::string& reader);
 
   // The newest one committed or found; for restarts within the run.
   const std::optional<CheckpointInfo>& newest() const { return newest_; }
@@ -71,6 +74,7 @@ class CheckpointStore {
   std::map<std::uint64_t, Open> open_;
   std::uint64_t next_sequence_ = 1;
   std::optional<CheckpointInfo> newest_;
+  std::map<std::string, std::filesystem::path> held_;  // by reader
 };
 
 // Reads a manifest, whose last line is the checksum of all before it; checks every file against it

@@ -88,11 +88,15 @@ caf::result<Assignment> on_hello(Self self, const Hello& hello, const caf::stron
   state.nodes[hello.node] = caf::actor_cast<NodeActor>(peer);
   self->monitor(state.nodes[hello.node]);
   self->send(state.nodes[hello.node], state.peers);
-  return assignment_for(self, hello);
+  Assignment assignment = assignment_for(self, hello);
+  if (!assignment.restore_directory.empty() && state.run->state_of(hello.node) == "joined")
+    state.setup->store->hold(hello.node);
+  return assignment;
 }
 
 void on_ready(Self self, const RoleReady& ready) {
   CoordinatorState& state = self->state;
+  state.setup->store->release(ready.node);
   std::vector<std::uint64_t> inserted;
   std::uint64_t version = 0;
   try {
@@ -154,6 +158,7 @@ void take_update_mark(Self self, const NodePlan& plan, std::uint32_t incarnation
 void withdraw(Self self, const std::string& node, std::uint32_t incarnation) {
   CoordinatorState& state = self->state;
   take_marks(self, node, incarnation);
+  state.setup->store->release(node);
   state.nodes.erase(node);
   for (const NodePlan& plan : state.run->plan()) {
     if (plan.name != node) continue;

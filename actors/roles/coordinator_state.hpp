@@ -39,7 +39,6 @@ struct CoordinatorState {
   std::unique_ptr<NodeHost> host;
   std::map<std::string, NodeActor> nodes;                  // joined
   std::map<std::string, std::uint32_t> first_incarnation;  // of this session
-  std::map<std::string, std::filesystem::path> checkpoint_directories;
   std::map<std::string, std::chrono::steady_clock::time_point>
       forwarded;                                         // last report passed to the hub
   std::map<std::string, std::string> shown;              // node states told to the hub

@@ -168,10 +168,26 @@ bool RunState::node_joined(const std::string& name, std::uint32_t incarnation, T
   if (node->phase == NodePhase::kStarting) {
     node->phase = NodePhase::kJoined;
     node->since = now;
+  } else {
+    came_back(*node);
   }
   node->liveness.emplace(LivenessOptions::lost_after(options_.supervision.silent_after), now);
   node->health = Health::kAlive;
   return true;
+}
+
+// Its connection broke: what was sent meanwhile, in either direction, may be lost.
+void RunState::came_back(Node& node) {
+  const std::string& name = node.plan.name;
+  // Not asked for again: a part that is still being written would change under its checksum.
+  if (checkpoint_ && !checkpoint_->committing && checkpoint_->waiting.count(name) > 0)
+    drop_checkpoint("the connection to " + name + " broke before its part stood", true);
+  if (evaluation_ && evaluation_->node == name) actions_.push_back(*evaluation_);
+  node.asked = false;
+  tell_limits_ = true;
+  if (phase_ != Phase::kRunning && is_actor(node.plan.role)) actions_.push_back(PauseNode{name});
+  if (phase_ == Phase::kLeaving && (node.plan.role != "parameter_server" || servers_leave_))
+    actions_.push_back(ShutdownNode{name, end_text_});
 }
 
 void RunState::role_ready(const std::string& name, std::uint32_t incarnation,

@@ -238,12 +238,14 @@ class RunState {
   void kill(Node& node, const std::string& reason);
   void tick_nodes(Time now);
   void ping(Node& node, Time now);
+  void came_back(Node& node);
   void tick_running(Time now);
   void tick_saving(Time now);
   void tick_leaving(Time now);
   void limit_steps();
   void begin_checkpoint(Time now, bool final);
-  void drop_checkpoint(const std::string& reason);
+  // `again`: of the run's last one, another is tried.
+  void drop_checkpoint(const std::string& reason, bool again = false);
   void finish_checkpoint_if_complete();
   void end_waiting();
   void leave(Time now);
@@ -287,7 +289,7 @@ class RunState {
   bool tell_limits_ = false;  // whoever is new must hear of them
   std::optional<Checkpoint> checkpoint_;
   std::string checkpoint_error_;
-  std::optional<std::uint64_t> evaluation_;  // running
+  std::optional<BeginEvaluation> evaluation_;  // running
   Time evaluation_since_{};
   std::uint64_t evaluated_version_ = ~std::uint64_t{0};
   bool final_saved_ = false;

@@ -80,11 +80,11 @@ void RunState::finish_checkpoint_if_complete() {
   actions_.push_back(CommitCheckpoint{checkpoint_->id});
 }
 
-void RunState::drop_checkpoint(const std::string& reason) {
+void RunState::drop_checkpoint(const std::string& reason, bool again) {
   checkpoint_error_ = reason;
   actions_.push_back(AbandonCheckpoint{checkpoint_->id, reason});
   tell("", "warning", "checkpoint_failed", "checkpoint not written: " + reason);
-  if (checkpoint_->final) final_saved_ = true;  // no second try while stopping
+  if (checkpoint_->final && !again) final_saved_ = true;  // no second try while stopping
   checkpoint_.reset();
 }
 

@@ -28,11 +28,10 @@ void RunState::tick_running(Time now) {
   const Node* evaluator = ready_node("evaluator");
   if (options_.evaluation.every > 0 && !evaluation_ && evaluator != nullptr && learner != nullptr &&
       actor_steps() >= counters_.next_evaluation) {
-    evaluation_ = next_id_++;
+    evaluation_ = BeginEvaluation{evaluator->plan.name, next_id_++, actor_steps(), version_};
     evaluation_since_ = now;
     evaluated_version_ = version_;
-    actions_.push_back(
-        BeginEvaluation{evaluator->plan.name, *evaluation_, actor_steps(), version_});
+    actions_.push_back(*evaluation_);
     const auto every = static_cast<std::uint64_t>(options_.evaluation.every);
     counters_.next_evaluation = (actor_steps() / every + 1) * every;
   }
@@ -48,7 +47,7 @@ void RunState::limit_steps() {
 }
 
 void RunState::evaluation_done(std::uint64_t id, double mean_return, const std::string& error) {
-  if (!evaluation_ || *evaluation_ != id) return;
+  if (!evaluation_ || evaluation_->id != id) return;
   evaluation_.reset();
   if (!error.empty()) {
     tell("", "warning", "evaluation_failed", "an evaluation failed: " + error);
@@ -115,12 +114,12 @@ void RunState::tick_saving(Time now) {
   // After the checkpoint and under its steps: a resumed run keeps what lies up to its checkpoint.
   if (final_saved_ && !checkpoint_ && !final_evaluated_ && !interrupted_ && !evaluation_ &&
       evaluator != nullptr && learner != nullptr && evaluated_version_ != version_) {
-    evaluation_ = next_id_++;
+    evaluation_ = BeginEvaluation{evaluator->plan.name, next_id_++,
+                                  final_steps_.value_or(actor_steps()), version_};
     evaluation_since_ = now;
     evaluated_version_ = version_;
     final_evaluated_ = true;
-    actions_.push_back(BeginEvaluation{evaluator->plan.name, *evaluation_,
-                                       final_steps_.value_or(actor_steps()), version_});
+    actions_.push_back(*evaluation_);
   }
   const bool evaluating = evaluation_ && evaluator != nullptr && !interrupted_;
   if (final_saved_ && !checkpoint_ && !evaluating) leave(now);

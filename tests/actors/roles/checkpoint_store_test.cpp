@@ -67,6 +67,20 @@ TEST_F(CheckpointStoreTest, FindsTheNewestOfTheCompleteOnes) {
   EXPECT_THAT(log_, testing::ElementsAre(testing::HasSubstr("step_000003000")));
 }
 
+TEST_F(CheckpointStoreTest, OneThatIsBeingReadStays) {
+  auto store = open(1);
+  const auto first = save(store, 1000);
+  store.hold("learner-0");
+  save(store, 2000);
+  save(store, 3000);
+  EXPECT_TRUE(fs::exists(first.directory));
+  EXPECT_FALSE(fs::exists(root_ / "step_000002000"));
+  store.release("learner-0");
+  save(store, 4000);
+  EXPECT_FALSE(fs::exists(first.directory));
+  EXPECT_TRUE(fs::exists(root_ / "step_000004000"));
+}
+
 TEST_F(CheckpointStoreTest, OneThatIsNewerInTimeWinsOverOneWithMoreSteps) {
   auto store = open();
   save(store, 5000);

@@ -34,6 +34,41 @@ TEST(RunState, ReplacesADeadNodeAsANewIncarnationAfterAPause) {
   EXPECT_THAT(world.told("restart").at(0), testing::HasSubstr("SIGKILL"));
 }
 
+// What was sent while its connection was broken may be lost: nobody waits for an answer to it.
+TEST(RunState, AsksANodeThatComesBackForWhatItMayNotHaveHeard) {
+  World world(options());
+  world.serve_all();
+  world.report(1000, 10);
+  world.pass(seconds{61});
+  ASSERT_EQ(world.count<BeginCheckpoint>(), 1);
+  ASSERT_EQ(world.count<BeginEvaluation>(), 1);
+  const std::uint64_t evaluation = world.all<BeginEvaluation>().back().id;
+  ASSERT_TRUE(world.run().node_joined("learner-0", world.incarnation("learner-0"), world.now()));
+  ASSERT_TRUE(
+      world.run().node_joined("evaluator-0", world.incarnation("evaluator-0"), world.now()));
+  world.pass(milliseconds{100});
+  EXPECT_THAT(world.told("checkpoint_failed"),
+              testing::ElementsAre(testing::HasSubstr("the connection to learner-0 broke")));
+  EXPECT_EQ(world.count<AbandonCheckpoint>(), 1);
+  EXPECT_EQ(world.count<BeginEvaluation>(), 2);
+  EXPECT_EQ(world.all<BeginEvaluation>().back().id, evaluation);
+  EXPECT_EQ(world.run().state_of("learner-0"), "ready");
+  world.pass(seconds{61});
+  EXPECT_EQ(world.count<BeginCheckpoint>(), 2);
+}
+
+TEST(RunState, TriesTheLastCheckpointAgainWhenAConnectionBreaks) {
+  World world(options());
+  world.serve_all();
+  world.run().stop("signal 2", true, false, world.now());
+  world.pass(milliseconds{200});
+  ASSERT_EQ(world.count<BeginCheckpoint>(), 1);
+  ASSERT_TRUE(world.run().node_joined("learner-0", world.incarnation("learner-0"), world.now()));
+  world.pass(milliseconds{200});
+  EXPECT_EQ(world.count<BeginCheckpoint>(), 2);
+  EXPECT_EQ(world.count<EndRun>(), 0);
+}
+
 TEST(RunState, FailsWhenTheOnlyLearnerHasUsedUpItsRestarts) {
   RunOptions limited = options();
   limited.supervision.restarts = 0;
