@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kAnswer{20};
 
-// Of a copy of the run's control.json, or of a file that holds the secret alone.
+// Of a copy of the run's control.json.
 Result<RunEntry> entry_at(const std::string& address, const std::string& file) {
   RunEntry entry{.name = address,
                  .directory = {},
@@ -32,10 +32,10 @@ Result<RunEntry> entry_at(const std::string& address, const std::string& file) {
   auto text = read_text(file);
   if (!text) return tl::unexpected(text.error());
   const auto json = nlohmann::json::parse(*text, nullptr, false);
-  entry.secret =
-      json.is_object() ? json.value("secret", "") : text->substr(0, text->find_first_of(" \r\n"));
-  if (entry.secret.empty())
-    return fail(ErrorCode::kInvalidArgument, file + " holds no secret of a run");
+  if (!json.is_object() || json.value("secret", "").empty() || json.value("run_id", "").empty())
+    return fail(ErrorCode::kInvalidArgument, file + " is no copy of a run's control.json");
+  entry.secret = json.value("secret", "");
+  entry.run_id = json.value("run_id", "");
   return entry;
 }
 

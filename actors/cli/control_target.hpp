@@ -10,7 +10,7 @@ namespace troupe::actors::cli {
 
 struct ControlTarget {
   std::string run;     // a name, a directory or HOST:PORT; empty: the only one that is alive
-  std::string secret;  // file that holds the secret of a run on another host; empty: none
+  std::string secret;  // copy of control.json of a run on another host; empty: none
 };
 
 // RUN, and --secret.

@@ -99,8 +99,8 @@ class Control(RunTest):
             self.assertIn("that is not the secret of this run", done.stderr)
         self.assertEqual(run.log().count("does not know the run's secret"), 4)
         run.progressed(200, 20)
-        good = self.root / "secret"
-        good.write_text(entry["secret"] + "\n")
+        good = self.root / "copy.json"
+        good.write_text(json.dumps(entry))
         self.assertEqual(run.troupe("status", address, "--secret", good).returncode, 0)
         # Nothing that a node knows is the secret.
         for pid in processes_with(run.marker):
