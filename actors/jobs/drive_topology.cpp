@@ -61,10 +61,7 @@ RunOutcome drive_topology(Prepared& prepared, std::uint64_t run_id) {
   std::unique_ptr<TlsRelay> relay;  // closed first: nobody joins a run that ends
   if (!options.cluster.listen.empty() && prepared.security.tls) {
     auto opened = open_relay(options.cluster, prepared.security, *port);
-    if (!opened) {
-      std::fprintf(stderr, "troupe: %s\n", opened.error().message.c_str());
-      return 1;
-    }
+    if (!opened) return failed_outcome(opened.error());
     relay = std::move(*opened);
     log_info("run", "other hosts join at port " + std::to_string(relay->port()));
   }

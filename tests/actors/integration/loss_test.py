@@ -1,5 +1,6 @@
 """Nodes that die, freeze or hang: noticed, replaced, told; and the run's own death."""
 import signal
+import time
 import unittest
 
 from harness import RunTest, processes_with, wait_until
@@ -98,6 +99,27 @@ class Deaths(RunTest):
         self.assertEqual(run.wait(10), 130, run.told())
         self.assert_ledger(run)
         self.assert_no_trace(run)
+
+    def test_a_run_that_sleeps_as_a_whole_goes_on_when_it_wakes(self):
+        """As on a host that was suspended: longer than connections last, so that all of them are made again."""
+        run = self.start({**self.ENDLESS, "checkpoint.every": "1s"})
+        run.ready("learner-0", "actor-0", "actor-1")
+        run.progressed(100, 100)
+        wait_until(run.checkpoints, what="a checkpoint")
+        asleep = list(processes_with(run.marker))
+        for pid in asleep:
+            run.tell(signal.SIGSTOP, pid)
+        time.sleep(20)
+        before = run.checkpoints()[-1][0]["sequence"]
+        for pid in asleep:
+            run.tell(signal.SIGCONT, pid)
+        run.progressed(100, 100)
+        wait_until(lambda: run.checkpoints()[-1][0]["sequence"] > before + 1, 40, "checkpoints after the sleep")
+        self.assertNotIn("is started again", run.log())
+        run.tell(signal.SIGINT)
+        self.assertEqual(run.wait(20), 130, run.told())
+        self.assert_no_trace(run)
+        self.assert_ledger(run)
 
     def test_without_restarts_the_run_ends_and_says_why(self):
         for name in ["learner-0", "actor-0"]:
