@@ -66,9 +66,10 @@ inline std::int64_t sync_groups(const RunOptions& options) {
   return learners.sync == "groups" ? std::max<std::int64_t>(1, learners.sync_groups)
                                    : learners.count;
 }
-// The group of learner `index`.
+// The group of learner `index`; there are more learners than configured only where all are in one.
 inline std::int64_t group_of_learner(const RunOptions& options, std::int64_t index) {
-  return index * sync_groups(options) / options.learners.count;
+  const std::int64_t groups = sync_groups(options);
+  return std::min(index * groups / options.learners.count, groups - 1);
 }
 inline std::int64_t parameter_servers(const RunOptions& options) {
   if (!is_asynchronous(options)) return 0;

@@ -241,7 +241,14 @@ void settle(Self self) {
 
 CoordinatorActor spawn_coordinator(caf::actor_system& system,
                                    std::shared_ptr<CoordinatorSetup> setup) {
-  return system.spawn(coordinator_behavior, std::move(setup));
+  const CoordinatorActor coordinator = system.spawn(coordinator_behavior, setup);
+  // One that fails leaves nodes behind whom nobody hears: the run is over with it.
+  caf::actor_cast<caf::strong_actor_ptr>(coordinator)
+      ->get()
+      ->attach_functor([setup = std::move(setup)](const caf::error& reason) {
+        if (reason) setup->on_over(1, "the coordinator stopped: " + to_string(reason));
+      });
+  return coordinator;
 }
 
 }  // namespace troupe::actors

@@ -177,12 +177,13 @@ LightRun::LightRun(const RunOptions& options, const std::filesystem::path& direc
   p.setup->socket_directory = directory / "sockets";  // nobody opens any
   p.setup->store = std::make_unique<CheckpointStore>(std::move(
       CheckpointStore::open(directory / "checkpoints", 1, [](const std::string&) {}).value()));
+  p.setup->secret = "of the measurement";
   p.setup->hub = spawn_hub(p.system->get(), p.hub);
   p.setup->on_over = [&p](int, const std::string&) { p.over.set_value(); };
   p.coordinator = spawn_coordinator(p.system->get(), p.setup);
   p.setup->port =
       publish_on_loopback(p.system->get(), caf::actor_cast<caf::actor>(p.coordinator)).value();
-  p.nodes = plan_topology(options, options.replay.shards, options.actors.count).size();
+  p.nodes = plan_topology(options).size();
   caf::anon_send(p.setup->hub, RunPhase{"running", {}, 0, 0});
   caf::anon_send(p.coordinator, beat_atom_v);
 }
@@ -217,7 +218,9 @@ std::string LightRun::log() const {
 
 bool LightRun::stop(std::chrono::seconds limit) {
   if (!parts_->ended.valid()) return true;
-  caf::anon_send(parts_->coordinator, StopRequest{"the measurement is over", false, true});
+  caf::anon_send(parts_->coordinator,
+                 ControlRequest{parts_->setup->secret, "stop",
+                                R"({"now":true,"reason":"the measurement is over"})"});
   const bool ended = parts_->ended.wait_for(limit) == std::future_status::ready;
   if (ended) parts_->ended.get();
   return ended;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing;
 
-constexpr ChannelLimits kLimits{.max_message_bytes = 1 << 16, .high_water_mark = 32};
+const ChannelLimits kLimits{.max_message_bytes = 1 << 16, .high_water_mark = 32};
 
 // Answers each request with its bytes, reversed.
 class Echo {
