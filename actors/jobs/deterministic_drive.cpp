@@ -160,7 +160,6 @@ class Driver {
     }
     return nlohmann::json{{"lost_with_shard", 0},
                           {"inserted", by_shard},
-                          {"scaled", {{"shards", 0}, {"actors", 0}}},
                           {"wall_ms", wall_ms()},
                           {"next_evaluation", next_evaluation_},
                           {"incarnations", nlohmann::json::object()},

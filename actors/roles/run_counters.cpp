@@ -77,13 +77,15 @@ Result<RunCounters> counters_from_json(const std::string& json) {
     counters.wall_ms = parsed.at("wall_ms").get<std::uint64_t>();
     counters.next_evaluation = parsed.at("next_evaluation").get<std::uint64_t>();
     counters.inserted = parsed.at("inserted").get<std::vector<std::uint64_t>>();
-    const Json& scaled = parsed.at("scaled");
-    counters.scaled = {.shards = count_from(scaled.at("shards")),
-                       .gone_shards = scaled.at("gone_shards").get<std::set<std::uint32_t>>(),
-                       .actors = count_from(scaled.at("actors")),
-                       .learners = count_from(scaled.at("learners"))};
-    counters.retired_inserted = parsed.at("retired").at("inserted").get<std::uint64_t>();
-    counters.retired_prefilled = parsed.at("retired").at("prefilled").get<std::uint64_t>();
+    if (parsed.contains("scaled")) {  // a run with a fixed schedule knows neither
+      const Json& scaled = parsed.at("scaled");
+      counters.scaled = {.shards = count_from(scaled.at("shards")),
+                         .gone_shards = scaled.at("gone_shards").get<std::set<std::uint32_t>>(),
+                         .actors = count_from(scaled.at("actors")),
+                         .learners = count_from(scaled.at("learners"))};
+      counters.retired_inserted = parsed.at("retired").at("inserted").get<std::uint64_t>();
+      counters.retired_prefilled = parsed.at("retired").at("prefilled").get<std::uint64_t>();
+    }
     counters.incarnations = parsed.at("incarnations").get<std::map<std::string, std::uint32_t>>();
     if (parsed.contains("updates"))
       for (const Json& server : parsed.at("updates").at("servers"))

@@ -37,8 +37,10 @@ std::optional<std::string> StrangerLog::dropped(const std::string& who, const st
   if (now - window_ >= kWindow && unnamed_ == 0) {
     window_ = now;
     named_ = 0;
+    said_.clear();
   }
-  if (named_ < kLines) {
+  const bool is_new = said_.size() < kMostReasons && said_.insert(why).second;
+  if (is_new || named_ < kLines) {
     ++named_;
     return "dropped the connection of " + who + ": " + why;
   }
@@ -53,6 +55,7 @@ std::optional<std::string> StrangerLog::summary(Time now) {
       "dropped " + std::to_string(unnamed_) + " more connections, the last because " + last_reason_;
   unnamed_ = 0;
   named_ = 0;
+  said_.clear();
   window_ = now;
   return line;
 }

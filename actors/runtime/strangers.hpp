@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace troupe::actors {
@@ -42,7 +43,7 @@ class Lobby {
 class StrangerLog {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr int kLines = 5;  // named in each window
+  static constexpr int kLines = 5;  // named in each window, and the first of each reason
   static constexpr std::chrono::seconds kWindow{10};
   static constexpr std::size_t kMostReasons = 32;  // told apart
 
@@ -59,6 +60,7 @@ class StrangerLog {
   std::uint64_t unnamed_ = 0, total_ = 0;
   std::string last_reason_;
   std::map<std::string, std::uint64_t> by_reason_;
+  std::set<std::string> said_;  // reasons of this window
 };
 
 }  // namespace troupe::actors

@@ -51,6 +51,14 @@ TEST(StrangerLog, ABurstIsNamedThenCounted) {
   EXPECT_TRUE(log.dropped("10.0.0.2:1", "it hung up", now + seconds(21)));
 }
 
+TEST(StrangerLog, ABurstOfOneReasonHidesNoOther) {
+  StrangerLog log;
+  const StrangerLog::Time now{std::chrono::hours(1)};
+  for (int i = 0; i < 100; ++i) log.dropped("10.0.0.1", "it does not speak TLS", now);
+  EXPECT_TRUE(log.dropped("10.0.0.2", "its certificate has expired", now));
+  EXPECT_FALSE(log.dropped("10.0.0.3", "its certificate has expired", now));
+}
+
 TEST(StrangerLog, ReasonsAreBoundedInNumber) {
   StrangerLog log;
   for (int i = 0; i < 1000; ++i) log.dropped("a", "reason " + std::to_string(i), {});
