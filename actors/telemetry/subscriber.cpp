@@ -106,11 +106,14 @@ Result<void> Subscriber::await_connection(std::chrono::milliseconds timeout) {
                 state_->endpoint +
                     " lets in only who has a key of its cluster, or is no run of Troupe: give "
                     "--certificates DIR, the folder of this host's certificate");
-  return fail(
-      ErrorCode::kInvalidArgument,
-      state_->endpoint + (how == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL
-                              ? " is not encrypted; watch it without --certificates"
-                              : " belongs to another cluster than this host's certificate"));
+  if (how == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL)
+    return fail(ErrorCode::kInvalidArgument,
+                state_->endpoint + " is not encrypted; watch it without --certificates");
+  // The other side hung up without a word.
+  return fail(ErrorCode::kInvalidArgument,
+              state_->endpoint +
+                  " belongs to another cluster than this host's certificate, or is not encrypted: "
+                  "then watch it without --certificates");
 }
 
 std::optional<Subscriber::Received> Subscriber::receive(std::chrono::milliseconds timeout) {

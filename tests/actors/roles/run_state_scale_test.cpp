@@ -150,6 +150,7 @@ TEST(RunStateScale, OneThatWaitsForItsRestartLeavesAtOnce) {
 TEST(RunStateScale, CountsWhatAShardHeldAsRemovedWithIt) {
   World world(own_shards());
   world.serve_all();
+  world.pass(milliseconds{100});  // each gets half of the steps
   world.run().shard_reported(0, {1000, 900, 100});
   world.run().shard_reported(1, {600, 500, 150, 50}, 2500);
   ASSERT_TRUE(world.run().scale({{"shards", 1}}, world.now()));
@@ -209,7 +210,7 @@ TEST(RunStateScale, AShardLeavesBetweenTwoCheckpointsAndIsFollowedByOne) {
   world.end("shard-1", "");
   world.pass(milliseconds{200});
   ASSERT_EQ(world.count<BeginCheckpoint>(), 2);  // a minute early
-  const auto& participants = world.all<BeginCheckpoint>().back().participants;
+  const auto participants = world.all<BeginCheckpoint>().back().participants;
   EXPECT_EQ(std::count(participants.begin(), participants.end(), "shard-1"), 0);
 }
 
