@@ -27,6 +27,9 @@ void PictureServer::set_feed(std::shared_ptr<data::PictureFeed> feed) {
 void PictureServer::serve(milliseconds timeout) {
   {
     const std::lock_guard lock(mutex_);
+    // Whoever asked the feed before may have turned to another learner since, and would leave the
+    // lease of an answer undelivered for good; who still waits asks again.
+    for (auto& [index, request] : requests_) request.stands &= feed_ == next_feed_;
     feed_ = next_feed_;
   }
   while (const auto received = channel_->receive(timeout)) {
@@ -68,10 +71,10 @@ void PictureServer::take_request(const ChannelServer::Received& received) {
   Request& request = requests_[actor.index];
   if (actor.incarnation < request.actor.incarnation) return;
   if (actor == request.actor && serial < request.serial) return;  // late: it has asked again since
-  if (request.answered && request.actor == actor && request.serial == serial)
+  if (request.answered && request.stands && request.actor == actor && request.serial == serial)
     (void)channel_->send(received.peer, request.answer);
   else
-    request = {received.peer, actor, serial, false, {}};
+    request = {received.peer, actor, serial};
 }
 
 void PictureServer::take_pictures(const ChannelServer::Received& received) {
@@ -101,7 +104,7 @@ void PictureServer::take_pictures(const ChannelServer::Received& received) {
 void PictureServer::give_leases() {
   if (!feed_) return;
   for (auto& [index, request] : requests_) {
-    if (request.answered) continue;
+    if (request.answered || !request.stands) continue;
     const auto lease = feed_->lease(request.actor);
     if (!lease) continue;
     request.answered = true;

@@ -22,7 +22,8 @@ class PictureServer {
   static Result<std::unique_ptr<PictureServer>> open(replay::Signature signature,
                                                      const std::string& endpoint);
   std::string endpoint() const { return channel_->endpoint(); }
-  // What it serves from here on; null: nothing, who asks waits. Any thread.
+  // What it serves from here on; null: nothing, who asks waits. Whoever has asked before asks
+  // again. Any thread.
   void set_feed(std::shared_ptr<learners::data::PictureFeed> feed);
 
   // Handles what came in and gives the leases that there is room for now; waits at most `timeout`
@@ -39,7 +40,8 @@ class PictureServer {
     learners::data::DataActor actor;
     std::uint64_t serial = 0;
     bool answered = false;
-    ChannelMessage answer;
+    bool stands = true;  // of the present feed
+    ChannelMessage answer{};
   };
 
   PictureServer(replay::Signature signature, std::unique_ptr<ChannelServer> channel);

@@ -81,6 +81,14 @@ TEST_F(PictureServerTest, ALeaseIsGivenDeliveredAndAcknowledged) {
   EXPECT_EQ(feed_->figures().stale, 1U);
 }
 
+TEST_F(PictureServerTest, WhoAskedBeforeItsLearnerLedAgainGetsNoLeaseUnasked) {
+  server_->set_feed(nullptr);
+  EXPECT_FALSE(ask(1));  // and turned to the learner that led meanwhile
+  server_->set_feed(feed_);
+  EXPECT_FALSE(answer());
+  EXPECT_EQ(words_of<6>(*ask(4)), (Words6{4, 5, 1, 0, 0, 4}));
+}
+
 TEST_F(PictureServerTest, ARepeatedRequestIsAnsweredTheSame) {
   const auto first = words_of<6>(*ask(1));
   EXPECT_EQ(words_of<6>(*ask(1)), first);
@@ -124,10 +132,10 @@ TEST_F(PictureServerTest, AnotherFeedTakesOverWhoAsksAndWhatIsLate) {
   const auto next = std::make_shared<data::PictureFeed>(options);
   next->begin_at({1, 4, 0});
   server_->set_feed(next);
-  EXPECT_EQ(words_of<6>(*answer()), (Words6{2, 6, 1, 1, 4, 8}));
+  EXPECT_FALSE(ask(1));  // was under way for long
+  EXPECT_EQ(words_of<6>(*ask(2)), (Words6{2, 6, 1, 1, 4, 8}));
   EXPECT_TRUE(deliver(lease));  // of the feed before
   EXPECT_EQ(next->figures().stale, 1U);
-  EXPECT_FALSE(ask(1));  // was under way for long
 }
 
 TEST_F(PictureServerTest, AnActorThatSeesAnotherSetIsRefused) {
