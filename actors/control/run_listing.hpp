@@ -20,7 +20,7 @@ struct RunEntry {
   std::string run_id;               // names this start of it, for the connection
   std::string host;
   std::uint16_t port = 0;  // 0: it takes no requests
-  std::string secret;  // whoever knows it may stop and scale the run
+  std::string secret;      // whoever knows it may stop and scale the run
 };
 
 // How a run ended, as it left it in its directory.
