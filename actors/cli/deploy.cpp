@@ -99,6 +99,10 @@ int deploy(const Command& command, bool slurm) {
       slurm ? Result<std::string>(slurm_script(*plan)) : kubernetes_manifest(*plan);
   if (!text) return refuse(text.error());
   std::fputs(text->c_str(), stdout);
+  if (plan.hosts > 1)
+    std::fprintf(stderr,
+                 "troupe deploy: hosts that join call `troupe join`, which this version does not "
+                 "have yet\n");
   return std::fflush(stdout) == 0 ? 0 : 1;
 }
 
