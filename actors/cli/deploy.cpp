@@ -99,7 +99,7 @@ int deploy(const Command& command, bool slurm) {
       slurm ? Result<std::string>(slurm_script(*plan)) : kubernetes_manifest(*plan);
   if (!text) return refuse(text.error());
   std::fputs(text->c_str(), stdout);
-  if (plan.hosts > 1)
+  if (plan->hosts > 1)
     std::fprintf(stderr,
                  "troupe deploy: hosts that join call `troupe join`, which this version does not "
                  "have yet\n");
