@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "learners/d4pg/learner.hpp"
+#include "learners/replicas/group_replicator.hpp"
 #include "learners/replicas/membership.hpp"
 #include "models/torch_precompiled.hpp"
 
@@ -31,18 +32,7 @@ std::vector<at::Tensor> copies(const at::Tensor& tensor, int count) {
 
 Result<void> D4pgLearner::replicate(const LearnerGroup& group) {
   replicator_.reset();  // leaves
-  // Threads of one process have nobody to do without.
-  const ReplicationOptions options{
-      .replicas = options_.replicas,
-      .threads = options_.threads,
-      .transport = options_.transport,
-      .timeout = group.size > 1 ? options_.timeout : Duration(kCollectiveTimeout)};
-  const Processes processes{.index = group.rank,
-                            .count = group.size,
-                            .rendezvous = group.rendezvous,
-                            .name = "learners-" + std::to_string(group.generation)};
-  Result<std::unique_ptr<Replicator>> made =
-      Replicator::make(options, processes, [](ReplicaContext&) -> StepFunctions { return {}; });
+  auto made = make_group_replicator(options_, group);
   if (!made) return tl::unexpected(made.error());
   replicator_ = *std::move(made);
   group_ = group;
@@ -137,21 +127,8 @@ Result<void> D4pgLearner::share_statistics() {
   return {};
 }
 
-// Equal gradients give equal states; where memory or a kernel fails, nothing else would tell.
 Result<void> D4pgLearner::compare() {
-  return replicator_->step([&](int i, ReplicaContext& context) -> Result<void> {
-    const std::uint64_t own = replicas_[static_cast<std::size_t>(i)]->state_hash();
-    const at::Tensor mine = at::full({1}, static_cast<std::int64_t>(own), at::kLong);
-    const auto all = context.collective().all_gather(std::span(&mine, 1), "hash of the state");
-    if (!all) return tl::unexpected(all.error());
-    const auto* hashes = all->front().const_data_ptr<std::int64_t>();
-    for (int rank = 0; rank < context.collective().size(); ++rank)
-      if (hashes[rank] != hashes[0])
-        return fail(ErrorCode::kInternal, "After update " + std::to_string(version()) +
-                                              " replica " + std::to_string(rank) +
-                                              " holds another state than replica 0.");
-    return {};
-  });
+  return compare_states(*replicator_, version(), [this](int i) { return state_hash(i); });
 }
 
 }  // namespace troupe::learners

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "learners/data/picture_columns.hpp"
+#include "learners/replicas/group_replicator.hpp"
 #include "learners/replicas/membership.hpp"
 #include "models/torch_precompiled.hpp"
 
@@ -47,18 +48,7 @@ at::Tensor integers(const std::vector<std::int64_t>& values) {
 
 Result<void> PictureTeam::form(const LearnerGroup& group) {
   replicator_.reset();  // leaves
-  // Threads of one process have nobody to do without.
-  const ReplicationOptions options{
-      .replicas = placement_.replicas,
-      .threads = placement_.threads,
-      .transport = placement_.transport,
-      .timeout = group.size > 1 ? placement_.timeout : Duration(kCollectiveTimeout)};
-  const Processes processes{.index = group.rank,
-                            .count = group.size,
-                            .rendezvous = group.rendezvous,
-                            .name = "learners-" + std::to_string(group.generation)};
-  Result<std::unique_ptr<Replicator>> made =
-      Replicator::make(options, processes, [](ReplicaContext&) -> StepFunctions { return {}; });
+  auto made = make_group_replicator(placement_, group);
   if (!made) return tl::unexpected(made.error());
   replicator_ = *std::move(made);
   group_ = group;
@@ -70,21 +60,10 @@ Result<void> PictureTeam::step(const LocalReplicas::Work& work) {
   return replicator_->step(work);
 }
 
-// Equal gradients give equal states; where memory or a kernel fails, nothing else would tell.
 Result<void> PictureTeam::compare(std::uint64_t version,
                                   const std::function<std::uint64_t(int)>& hash_of) {
-  return step([&](int i, ReplicaContext& context) -> Result<void> {
-    const at::Tensor mine = at::full({1}, static_cast<std::int64_t>(hash_of(i)), at::kLong);
-    const auto all = context.collective().all_gather(std::span(&mine, 1), "hash of the state");
-    if (!all) return tl::unexpected(all.error());
-    const auto* hashes = all->front().const_data_ptr<std::int64_t>();
-    for (int rank = 0; rank < context.collective().size(); ++rank)
-      if (hashes[rank] != hashes[0])
-        return fail(ErrorCode::kInternal, "After update " + std::to_string(version) + " replica " +
-                                              std::to_string(rank) +
-                                              " holds another state than replica 0.");
-    return {};
-  });
+  if (!replicator_) return fail(ErrorCode::kUnavailable, kBetweenGroups);
+  return compare_states(*replicator_, version, hash_of);
 }
 
 Result<void> PictureTeam::agree(States& states) {
