@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "actors/config/printer.hpp"
 #include "actors/jobs/drive.hpp"
@@ -53,7 +54,10 @@ RunOutcome drive_topology(Prepared& prepared, std::uint64_t run_id) {
   setup->counters = prepared.counters;
   setup->hub = hub;
   setup->secret = make_secret();
-  setup->on_over = [&over](int code, const std::string& text) { over.set_value({code, text}); };
+  // The first word counts: a coordinator may still fail after the end.
+  setup->on_over = [&over, told = false](int code, const std::string& text) mutable {
+    if (!std::exchange(told, true)) over.set_value({code, text});
+  };
   const CoordinatorActor coordinator = spawn_coordinator(system.get(), setup);
   const auto port = publish_on_loopback(system.get(), caf::actor_cast<caf::actor>(coordinator));
   if (!port) return failed_outcome(port.error());
