@@ -5,22 +5,13 @@
 
 #include <cmath>
 
+#include "tests/actors/config/checked_options.hpp"
+
 namespace troupe::actors {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-RunOptions good_options() {
-  RunOptions options;
-  options.environment.name = "pendulum";
-  return options;
-}
-
-std::string error(const RunOptions& options) {
-  const auto checked = check_options(options);
-  return checked ? "accepted" : checked.error().message;
-}
 
 TEST(ChecksTest, TheDefaultsWithATaskAreAccepted) { EXPECT_EQ(error(good_options()), "accepted"); }
 

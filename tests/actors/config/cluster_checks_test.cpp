@@ -3,23 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include "actors/config/checks.hpp"
+#include "tests/actors/config/checked_options.hpp"
 
 namespace troupe::actors {
 namespace {
 
 using testing::HasSubstr;
-
-RunOptions good_options() {
-  RunOptions options;
-  options.environment.name = "pendulum";
-  return options;
-}
-
-std::string error(const RunOptions& options) {
-  const auto checked = check_options(options);
-  return checked ? "accepted" : checked.error().message;
-}
 
 TEST(ClusterChecks, LoopbackNeedsNoCertificates) {
   RunOptions options = good_options();
