@@ -3,64 +3,35 @@
 //   speed-up(G) = G (1 + R) / (1 + G R).
 // Prints one JSON object.
 //
-// stub:    replicas that wait T_C / G and a fixed overhead as if they computed, so that more
-// replicas
-//          than cores can be measured; R is taken from the step of one.
+// stub:    replicas that wait T_C / G and a fixed overhead as if they computed, so that more of
+//          them than cores can be measured; R is taken from the step of one.
 // d4pg:    the reference learner, one thread a replica, as two replicas of a process and as two
 //          processes. `more`: each has a batch of 256, and two processes that run the step's matrix
 //          products, each on the fastest library, show what the machine allows. `same`: a global
 //          batch of 256; R is taken from one replica's steps on 256 and on 128 items.
+// resnet, sngan: likewise beside convolutions; scaling_pictures.hpp.
 // overlap: a network of four layers under autograd, gradients averaged at the end of the backward
 //          pass, or in buckets during it.
 // All of it in children that take turns, so that no round has a neighbour; medians of the rounds.
 #include <ATen/Parallel.h>
 #include <torch/optim/sgd.h>
 
-#include <algorithm>
-#include <chrono>
+#include <cmath>
 #include <cstdio>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <thread>
 
 #include "learners/benchmark.hpp"
 #include "learners/benchmark_roof.hpp"
 #include "learners/learner.hpp"
-#include "learners/replicas/local_processes.hpp"
 #include "learners/replicas/replicator.hpp"
 #include "models/torch_precompiled.hpp"
+#include "tests/benchmarks/scaling_children.hpp"
+#include "tests/benchmarks/scaling_pictures.hpp"
 
 namespace troupe::learners {
 namespace {
 
-using Json = nlohmann::ordered_json;
-using Milliseconds = std::chrono::duration<double, std::milli>;
-
 constexpr double kCompute = 80, kOverhead = 8;  // ms of the stub
 constexpr std::size_t kRounds = 9;
-
-double lemma(double replicas, double overhead) {
-  return replicas * (1 + overhead) / (1 + replicas * overhead);
-}
-
-template <class T>
-void check(const Result<T>& result) {
-  if (!result) throw std::runtime_error(result.error().message);
-}
-
-// Milliseconds of `step`, the middle of `steps` after three that do not count.
-template <class Step>
-double median_time(int steps, Step step) {
-  std::vector<double> times;
-  for (int i = -3; i < steps; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    step();
-    const Milliseconds spent = std::chrono::steady_clock::now() - start;
-    if (i >= 0) times.push_back(spent.count());
-  }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
 
 ReplicaFunction stub() {
   return [](ReplicaContext& context) -> StepFunctions {
@@ -123,53 +94,6 @@ double products() {
   return seconds * 1000;
 }
 
-using Work = std::function<double(int index, const std::shared_ptr<RequestLink>& link)>;
-
-// The longest of what the works of `count` children return, which begin together.
-double in_children(int count, const Work& work) {
-  const auto table = std::make_shared<RendezvousTable>();
-  const auto ended = run_local_processes(
-      count,
-      [&](int index, std::shared_ptr<RequestLink> link) {
-        RendezvousClient client(link, "scaling/", std::chrono::seconds(30));
-        for (auto here = client.add("here", 1); here && *here < count; here = client.add("here", 0))
-          std::this_thread::sleep_for(Milliseconds(1));
-        const std::string time = std::to_string(work(index, link));
-        return client.set("time" + std::to_string(index), {time.begin(), time.end()}) ? 0 : 1;
-      },
-      {.answer = [&](std::span<const std::uint8_t> request) { return table->handle(request); }});
-  double longest = 0;
-  RendezvousClient client(make_local_link(table), "scaling/", std::chrono::seconds(1));
-  for (int index = 0; index < count; ++index) {
-    if (!ended[static_cast<std::size_t>(index)].clean()) throw std::runtime_error("a child failed");
-    const auto time = client.get("time" + std::to_string(index), std::chrono::seconds(1));
-    check(time);
-    longest = std::max(longest, std::stod(std::string(time->begin(), time->end())));
-  }
-  return longest;
-}
-
-// Milliseconds by name, a value for each round.
-using Times = std::map<std::string, std::vector<double>>;
-
-double middle(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-// Of each round times.at(one) / times.at(two) * work: how much more is done in the same time.
-Json gain(const Times& times, const std::string& one, const std::string& two, double work) {
-  std::vector<double> gains;
-  for (std::size_t round = 0; round < times.at(one).size(); ++round)
-    gains.push_back(work * times.at(one)[round] / times.at(two)[round]);
-  std::sort(gains.begin(), gains.end());
-  return {{"step_ms", middle(times.at(two))},
-          {"min", gains.front()},
-          {"speed_up", middle(gains)},
-          {"max", gains.back()},
-          {"efficiency", middle(gains) / 2}};
-}
-
 Json of_d4pg() {
   Times times;
   for (std::size_t round = 0; round < kRounds; ++round) {
@@ -191,13 +115,8 @@ Json of_d4pg() {
       take("processes" + each, 2, learner(2, 1, items));
     }
   }
-  // Of each round, of what the machine allows just then.
   const auto share = [&](const std::string& two) {
-    std::vector<double> shares;
-    for (std::size_t round = 0; round < kRounds; ++round)
-      shares.push_back(times["one of 256"][round] / times[two][round] *
-                       times["products twice"][round] / times["products"][round]);
-    return middle(shares);
+    return share_of(times, "one of 256", two, "products", "products twice");
   };
   const double whole = middle(times["one of 256"]), half = middle(times["one of 128"]);
   const double compute = 2 * (whole - half);
@@ -256,17 +175,24 @@ Json of_stubs(double& worst) {
 
 int run() {
   double worst = 0;
-  const Json stubs = of_stubs(worst), learners = of_d4pg(), overlap = of_overlap();
+  const Json stubs = of_stubs(worst), learners = of_d4pg(), overlap = of_overlap(),
+             resnet = scaling_of_pictures("resnet"), sngan = scaling_of_pictures("sngan");
   const Json report = {
       {"name", "scaling"},
       {"rounds", kRounds},
       {"stub", stubs},
       {"d4pg", learners},
       {"overlap", overlap},
+      {"resnet", resnet},
+      {"sngan", sngan},
       {"ratios",
        {{"stub_worst_error", worst},
         {"two_threads_over_gemm_processes", learners["two_threads_over_gemm_processes"]},
-        {"two_processes_over_gemm_processes", learners["two_processes_over_gemm_processes"]}}}};
+        {"two_processes_over_gemm_processes", learners["two_processes_over_gemm_processes"]},
+        {"resnet_two_threads_over_convolutions", resnet["two_threads_over_convolutions"]},
+        {"resnet_two_processes_over_convolutions", resnet["two_processes_over_convolutions"]},
+        {"sngan_two_threads_over_convolutions", sngan["two_threads_over_convolutions"]},
+        {"sngan_two_processes_over_convolutions", sngan["two_processes_over_convolutions"]}}}};
   std::printf("%s\n", report.dump().c_str());
   return 0;
 }
