@@ -37,7 +37,7 @@ void linear_backward_input(const Panels& packed_weight, const Panels& output_gra
 
 // Item panels that linear_backward_weight transposes at a time, and the floats that takes.
 inline constexpr std::int64_t kTransposedPanels = 256 / kPanel;
-inline constexpr std::int64_t kTransposedSize = kTransposedPanels * kPanel * kPanel;
+inline constexpr std::int64_t kTransposedSize = kSpan * kTransposedPanels * kPanel * kPanel;
 
 // weight_gradient [outputs, inputs] = output_gradient * input^T and bias_gradient [outputs] = the
 // sum of output_gradient over the items: the share of `member` of `members`. Lanes past the last

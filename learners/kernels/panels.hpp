@@ -15,6 +15,13 @@ namespace troupe::learners::kernels {
 
 // Items in a panel: two vectors, so that a tile of six rows fills the registers of AVX2.
 inline constexpr std::int64_t kPanel = 2 * kLanes;
+// Panels side by side in a tile of the products, where there are as many: two with the 32 registers
+// of AVX-512.
+#if defined(__AVX512F__)
+inline constexpr int kSpan = 2;
+#else
+inline constexpr int kSpan = 1;
+#endif
 
 inline std::int64_t panels_of(std::int64_t items) { return (items + kPanel - 1) / kPanel; }
 
